@@ -1,0 +1,49 @@
+//! Placement rules: which of the holes that are large enough a buffer takes.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A placement rule. Free blocks always coalesce.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// The smallest hole; ties to the lowest address.
+    #[default]
+    BestFit,
+    /// The lowest hole.
+    FirstFit,
+    /// The first hole at or after the end of the last placement, wrapping around.
+    NextFit,
+    /// The largest hole; ties to the lowest address.
+    WorstFit,
+    /// Large buffers from below, small ones from above: a buffer is large when its size is at least
+    /// the mean size of the buffers of its cache.
+    TwoEnded,
+}
+
+impl Placement {
+    /// All rules with their names and one line each.
+    pub const ALL: &[(Self, &'static str, &'static str)] = &[
+        (Self::BestFit, "best-fit", "the smallest hole that is large enough; ties to the lowest address"),
+        (Self::FirstFit, "first-fit", "the lowest hole that is large enough"),
+        (Self::NextFit, "next-fit", "the first hole at or after the end of the last placement, wrapping around"),
+        (Self::WorstFit, "worst-fit", "the largest hole; ties to the lowest address"),
+        (Self::TwoEnded, "two-ended", "buffers of at least the mean size from below, smaller ones from above"),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|p| p.0 == self).map_or("?", |p| p.1)
+    }
+
+    /// The rule of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|p| p.1 == name).map(|p| p.0)
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

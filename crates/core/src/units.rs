@@ -1,0 +1,97 @@
+//! Quantities and external names, each a newtype: bytes, cycles, offsets, ids.
+
+use derive_more::{Add, AddAssign, Display, From, Into, Sub, SubAssign, Sum};
+use serde::{Deserialize, Serialize};
+
+/// The largest id a node, a buffer or a spill node may have: 2⁶³ − 1.
+pub const MAX_ID: u64 = i64::MAX as u64;
+
+/// The external id of a node, as it stands in the files: 0 to 2⁶³ − 1.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Display, From, Into, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Id(pub u64);
+
+/// The external id of a buffer, as it stands in the files: 0 to 2⁶³ − 1.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Display, From, Into, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct BufId(pub u64);
+
+/// An address inside a cache, counted from the start of the cache.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Display, From, Into, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Offset(pub u64);
+
+/// A number of bytes (or of whatever unit the sizes of a graph are in).
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Display,
+    From,
+    Into,
+    Serialize,
+    Deserialize,
+    Add,
+    AddAssign,
+    Sub,
+    SubAssign,
+    Sum,
+)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// The sum, or `None` past 2⁶⁴ − 1.
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    /// The difference, or 0 where `other` is larger.
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+/// A number of clock cycles.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Display,
+    From,
+    Into,
+    Serialize,
+    Deserialize,
+    Add,
+    AddAssign,
+    Sub,
+    SubAssign,
+    Sum,
+)]
+#[serde(transparent)]
+pub struct Cycles(pub u64);
+
+impl Offset {
+    /// The address just after a block of `size` bytes that begins here, saturating at 2⁶⁴ − 1.
+    pub fn end(self, size: Bytes) -> Self {
+        Self(self.0.saturating_add(size.0))
+    }
+}
