@@ -1,1 +1,3 @@
+//! The `spillbench` command line.
+
 fn main() {}

@@ -1,1 +1,1 @@
-
+//! Victim heuristics and named policies for the planner, with one registry.

@@ -1,0 +1,1 @@
+//! The workbench: experiment files, sweeps, tables and figures.
