@@ -4,6 +4,7 @@
 //! Data flows one way: a [`Graph`] and a [`Schedule`] go into the planner, a [`Plan`] comes out,
 //! the checker and the metrics read the plan. See `ARCHITECTURE.md` for the map.
 
+pub mod address_space;
 pub mod formats;
 pub mod graph;
 pub mod hardware;
@@ -18,6 +19,6 @@ pub use graph::{Graph, GraphBuilder, NodeKind};
 pub use hardware::{Hardware, Machine};
 pub use heuristic::VictimHeuristic;
 pub use plan::Plan;
-pub use planner::{Placement, Strategy};
+pub use planner::{Placement, PlanError, PlannerConfig, Strategy, Workspace, plan};
 pub use schedule::Schedule;
 pub use units::{BufId, Bytes, Cycles, Id, Offset};
