@@ -5,6 +5,7 @@
 //! the checker and the metrics read the plan. See `ARCHITECTURE.md` for the map.
 
 pub mod address_space;
+pub mod checker;
 pub mod formats;
 pub mod graph;
 pub mod hardware;
