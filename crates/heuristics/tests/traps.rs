@@ -128,8 +128,10 @@ fn what_is_too_large_is_said_before_any_work() {
     let graph = graph("+a11 =a -a +b6 +c5 ADD:b,c -b -c");
     let error = plan(&graph, &hardware(&[("UB", 10)]), &policy("lru", DEFAULT_CHAIN, "best-fit")).unwrap_err();
     let PlanError::Misfit(list) = error else { panic!("{error}") };
-    let [FitError::BufferTooLarge { node, size, capacity, .. }, FitError::OperandsTooLarge { node: op, needed, operands, .. }] =
-        list.as_slice()
+    let [
+        FitError::BufferTooLarge { node, size, capacity, .. },
+        FitError::OperandsTooLarge { node: op, needed, operands, .. },
+    ] = list.as_slice()
     else {
         panic!("{list:?}")
     };

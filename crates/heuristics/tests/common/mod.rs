@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod random;
+
 use spillbench_core::plan::Plan;
 use spillbench_core::planner::{Decision, Observer, Outcome};
 use spillbench_core::schedule::Normalize;
@@ -149,4 +151,3 @@ pub fn observed(graph: &Graph, hardware: &Hardware, policy: &Policy) -> (Plan, V
     let plan = policy.plan_observed(graph, &machine, &schedule, &mut Workspace::default(), &mut log).unwrap();
     (plan, log.decisions)
 }
-
