@@ -1,0 +1,3 @@
+//! Facts about graphs and plans that the commands show: counted here, worded in `commands`.
+
+pub mod profile;

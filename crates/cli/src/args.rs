@@ -1,0 +1,132 @@
+//! What stands on the command line, before it means anything: names are strings here, and
+//! [`crate::resolve`] turns them into objects.
+
+use crate::commands::Command;
+use clap::{Args, Parser};
+use spillbench_core::units::Bytes;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Plans spills and addresses for software-managed memories, checks plans, and explains them.
+#[derive(Debug, Parser)]
+#[command(name = "spillbench", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    /// Log each decision of the planner to standard error
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// No notices and no progress on standard error
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The graph that a command works on.
+#[derive(Clone, Debug, Args)]
+pub struct GraphArgs {
+    /// A JSON graph, one file of a <TASK>_Nodes.csv, <TASK>_Edges.csv pair or their common prefix, or - for standard
+    /// input
+    #[arg(value_name = "GRAPH")]
+    pub graph: PathBuf,
+    /// Name of the task, which begins the names of its files [default: stem of the graph's file name]
+    #[arg(long, value_name = "NAME")]
+    pub task: Option<String>,
+}
+
+/// The hardware that a plan is for.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Hardware")]
+pub struct HardwareArgs {
+    /// A hardware file (TOML) or the name of a preset
+    #[arg(long, value_name = "FILE|PRESET", default_value = "davinci")]
+    pub hardware: String,
+    /// Another capacity for one cache; may be repeated; K, M and G stand for 1024, 1024², 1024³
+    #[arg(long, value_name = "CACHE=BYTES")]
+    pub capacity: Vec<Capacity>,
+    /// Another cost of spills: davinci (2 cycles per byte + 150), bandwidth (512 bytes per cycle),
+    /// affine:CYCLES_PER_BYTE[,OVERHEAD] or bandwidth:BYTES_PER_CYCLE[,OVERHEAD]
+    #[arg(long, value_name = "MODEL")]
+    pub spill_cost: Option<String>,
+}
+
+/// The schedule that is planned.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Schedule")]
+pub struct ScheduleArgs {
+    /// A schedule: one node id per line or a JSON array; - for standard input [default: nodes by id]
+    #[arg(long, value_name = "FILE")]
+    pub schedule: Option<PathBuf>,
+    /// How far ALLOC, FREE and loads are moved first: none, free, memory or loads
+    #[arg(long, value_name = "LEVEL", default_value = "free")]
+    pub normalize: String,
+}
+
+/// `CACHE=BYTES`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Name of the cache.
+    pub cache: String,
+    /// Its capacity.
+    pub bytes: Bytes,
+}
+
+impl FromStr for Capacity {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (cache, bytes) = text.split_once('=').ok_or("expected CACHE=BYTES, such as L1=3072 or UB=4K")?;
+        if cache.is_empty() {
+            return Err("the name of the cache is missing: expected CACHE=BYTES, such as L1=3072".to_owned());
+        }
+        Ok(Self { cache: cache.to_owned(), bytes: parse_bytes(bytes)? })
+    }
+}
+
+/// A whole number of bytes, with an optional binary suffix.
+fn parse_bytes(text: &str) -> Result<Bytes, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
+    number
+        .and_then(|n| n.checked_mul(1 << shift))
+        .map(Bytes)
+        .ok_or_else(|| format!("{text:?} is not a whole number of bytes below 2^64, such as 3072 or 4K"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn capacities_take_binary_suffixes() {
+        let bytes = |text: &str| text.parse::<Capacity>().map(|c| c.bytes.0);
+        assert_eq!(bytes("L1=3072"), Ok(3072));
+        assert_eq!(bytes("L1=4K"), Ok(4096));
+        assert_eq!(bytes("L1=2g"), Ok(2 << 30));
+        for wrong in
+            ["L1", "=3", "L1=", "L1=K", "L1=-1", "L1=1.5", "L1=+2", "L1=99999999999999999999", "L1=99999999999999G"]
+        {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let call = format!("spillbench {}", command.get_name());
+            assert!(help.contains("Example") && help.contains(&call), "{}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `spillbench inspect`: what a graph is made of, where it presses, and whether it fits.
+
+use crate::analysis::profile::{BufferProfile, CacheProfile, Profile};
+use crate::args::{GraphArgs, HardwareArgs, ScheduleArgs};
+use crate::console::{Console, Outcome};
+use crate::error::CliError;
+use crate::report::{Grid, capacity, count, grouped, percent};
+use crate::resolve;
+use clap::Args;
+use serde::Serialize;
+use spillbench_core::hardware::Machine;
+use spillbench_core::units::Bytes;
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  spillbench inspect Conv_Case0.json --capacity L1=3072")]
+pub struct InspectArgs {
+    #[command(flatten)]
+    graph: GraphArgs,
+    /// How many buffers and sizes each list shows
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    schedule: ScheduleArgs,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Inspection<'a> {
+    task: &'a str,
+    hardware: &'a str,
+    fits: bool,
+    misfits: Vec<String>,
+    #[serde(flatten)]
+    profile: &'a Profile,
+}
+
+impl InspectArgs {
+    /// Prints what the graph is made of.
+    ///
+    /// # Errors
+    /// When an input cannot be read.
+    pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
+        let hardware = resolve::hardware(&self.hardware)?;
+        let task = resolve::task(&self.graph, console)?;
+        let schedule = resolve::schedule(&self.schedule, &task)?;
+        let machine = Machine::resolve(&task.graph, &hardware);
+        let misfits = match &machine {
+            Ok(machine) => machine.misfits(&task.graph),
+            Err(unknown) => unknown.clone(),
+        };
+        let profile = Profile::of(&task.graph, &schedule, &hardware, self.top);
+        let inspection = Inspection {
+            task: &task.name,
+            hardware: &hardware.name,
+            fits: misfits.is_empty(),
+            misfits: misfits.iter().map(ToString::to_string).collect(),
+            profile: &profile,
+        };
+        if self.json {
+            console.json(&inspection)?;
+        } else {
+            print(&inspection, self.top, console)?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+fn print(inspection: &Inspection<'_>, top: usize, console: &mut Console) -> Result<(), CliError> {
+    let Inspection { task, profile, .. } = inspection;
+    let timing = if profile.has_timing { "" } else { ", without full timing" };
+    console.line(format_args!(
+        "{task}: {}, {}, {}{timing}",
+        count(profile.nodes, "node"),
+        count(profile.edges, "edge"),
+        count(profile.buffers, "buffer")
+    ))?;
+    console.line(format_args!("\nCaches on {}\n{}", inspection.hardware, cache_grid(&profile.caches)))?;
+    console.line(format_args!(
+        "Operands: the smallest capacities under which any plan exists\n{}",
+        operand_grid(profile)
+    ))?;
+    console.line(format_args!("Buffer sizes\n{}", size_grid(&profile.caches, top)))?;
+    console.line(format_args!("Ops\n{}", op_grid(profile)))?;
+    console.line(format_args!("Most used buffers\n{}", buffer_grid(&profile.most_used)))?;
+    console.line(format_args!("Longest-lived buffers\n{}", buffer_grid(&profile.longest_lived)))?;
+    print_fit(inspection, top, console)
+}
+
+fn print_fit(inspection: &Inspection<'_>, top: usize, console: &mut Console) -> Result<(), CliError> {
+    if inspection.fits {
+        return console.line(format_args!("A plan exists on {}.", inspection.hardware));
+    }
+    console.line(format_args!("No plan exists on {}:", inspection.hardware))?;
+    inspection.misfits.iter().take(top.max(1)).try_for_each(|m| console.line(format_args!("  {m}")))?;
+    match inspection.misfits.len().saturating_sub(top.max(1)) {
+        0 => Ok(()),
+        more => console.line(format_args!("  and {more} more")),
+    }
+}
+
+fn cache_grid(caches: &[CacheProfile]) -> Grid {
+    let mut grid =
+        Grid::new(&["<cache", "capacity", "buffers", "backed", "bytes", "peak demand", "of capacity", "at node"]);
+    for c in caches {
+        let of_capacity = match c.capacity {
+            Some(spillbench_core::hardware::Hardware::UNBOUNDED) | None => "-".to_owned(),
+            Some(Bytes(capacity)) => percent(c.peak_demand.0, capacity),
+        };
+        grid.row([
+            c.cache.clone(),
+            c.capacity.map_or_else(|| "none".to_owned(), capacity),
+            grouped(c.buffers as u64),
+            grouped(c.backed as u64),
+            grouped(c.bytes),
+            grouped(c.peak_demand),
+            of_capacity,
+            c.peak_node.map_or_else(|| "-".to_owned(), |n| n.to_string()),
+        ]);
+    }
+    grid
+}
+
+fn operand_grid(profile: &Profile) -> Grid {
+    let mut grid = Grid::new(&["<cache", "bytes", "at node", "<op", "most operands"]);
+    for c in &profile.caches {
+        grid.row([
+            c.cache.clone(),
+            grouped(c.smallest_capacity),
+            c.smallest_capacity_node.to_string(),
+            c.smallest_capacity_op.clone(),
+            grouped(c.most_operands as u64),
+        ]);
+    }
+    grid
+}
+
+/// The sizes that hold most bytes, per cache; the rest in one row.
+fn size_grid(caches: &[CacheProfile], top: usize) -> Grid {
+    let mut grid = Grid::new(&["<cache", "size", "buffers", "bytes"]);
+    for c in caches {
+        let mut sizes: Vec<_> = c.sizes.iter().map(|s| (s.size.0 * s.buffers as u64, s.size, s.buffers)).collect();
+        sizes.sort_by(|a, b| b.cmp(a));
+        let rest = sizes.split_off(top.min(sizes.len()));
+        for (bytes, size, buffers) in sizes {
+            grid.row([c.cache.clone(), grouped(size), grouped(buffers as u64), grouped(bytes)]);
+        }
+        if !rest.is_empty() {
+            let (bytes, buffers) = rest.iter().fold((0, 0), |sum, r| (sum.0 + r.0, sum.1 + r.2));
+            let label = format!("{} more", rest.len());
+            grid.row([c.cache.clone(), label, grouped(buffers as u64), grouped(bytes)]);
+        }
+    }
+    grid
+}
+
+fn op_grid(profile: &Profile) -> Grid {
+    let mut grid = Grid::new(&["<op", "<pipe", "nodes", "cycles"]);
+    for o in &profile.ops {
+        let pipe = o.pipe.clone().unwrap_or_else(|| "-".to_owned());
+        grid.row([o.op.clone(), pipe, grouped(o.nodes as u64), grouped(o.cycles)]);
+    }
+    grid
+}
+
+fn buffer_grid(buffers: &[BufferProfile]) -> Grid {
+    let mut grid = Grid::new(&["buffer", "<cache", "size", "<kind", "uses", "life"]);
+    for b in buffers {
+        grid.row([
+            b.buf.to_string(),
+            b.cache.clone(),
+            grouped(b.size),
+            if b.backed { "backed" } else { "generated" }.to_owned(),
+            grouped(b.uses as u64),
+            grouped(b.life as u64),
+        ]);
+    }
+    grid
+}

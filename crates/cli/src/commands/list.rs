@@ -1,0 +1,122 @@
+//! `spillbench list`: the names that options take, one line each.
+
+use crate::console::{Console, Outcome};
+use crate::error::CliError;
+use crate::report::Grid;
+use crate::resolve::unknown;
+use clap::Args;
+use serde::Serialize;
+use spillbench_core::hardware::PRESETS;
+use spillbench_core::planner::{Placement, Strategy};
+use spillbench_core::schedule::Normalize;
+use spillbench_heuristics::{CHAINS, HEURISTICS};
+use std::collections::BTreeMap;
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  spillbench list placements")]
+pub struct ListArgs {
+    /// What to list; everything when nothing is named
+    #[arg(value_name = "KIND")]
+    kinds: Vec<String>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// A name with what it stands for.
+#[derive(Debug, Serialize)]
+struct Entry {
+    name: String,
+    about: String,
+}
+
+/// A kind of names.
+struct Section {
+    kind: &'static str,
+    option: &'static str,
+    entries: fn() -> Vec<Entry>,
+}
+
+const SECTIONS: &[Section] = &[
+    Section {
+        kind: "heuristics",
+        option: "--heuristic NAME",
+        entries: || HEURISTICS.iter().map(|h| entry(h.name, h.doc)).collect(),
+    },
+    Section {
+        kind: "strategies",
+        option: "--strategies A,B,...",
+        entries: || Strategy::ALL.iter().map(|&(_, name, about)| entry(name, about)).collect(),
+    },
+    Section {
+        kind: "chains",
+        option: "--strategies CHAIN",
+        entries: || CHAINS.iter().map(|c| entry(c.name, c.doc)).collect(),
+    },
+    Section {
+        kind: "placements",
+        option: "--placement NAME",
+        entries: || Placement::ALL.iter().map(|&(_, name, about)| entry(name, about)).collect(),
+    },
+    Section {
+        kind: "presets",
+        option: "--hardware NAME",
+        entries: || PRESETS.iter().map(|p| entry(p.name, p.doc)).collect(),
+    },
+    Section {
+        kind: "normalize",
+        option: "--normalize LEVEL",
+        entries: || Normalize::ALL.iter().map(|&(_, name, about)| entry(name, about)).collect(),
+    },
+    Section { kind: "spill-costs", option: "--spill-cost MODEL", entries: spill_costs },
+];
+
+fn entry(name: &str, about: &str) -> Entry {
+    Entry { name: name.to_owned(), about: about.to_owned() }
+}
+
+fn spill_costs() -> Vec<Entry> {
+    vec![
+        entry("davinci", "2 cycles per byte + 150"),
+        entry("affine:C[,O]", "C cycles per byte + O"),
+        entry("bandwidth", "512 bytes per cycle"),
+        entry("bandwidth:B[,O]", "B bytes per cycle + O cycles"),
+    ]
+}
+
+impl ListArgs {
+    /// Prints the lists.
+    ///
+    /// # Errors
+    /// When a kind is unknown.
+    pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
+        let section = |kind: &String| {
+            let found = SECTIONS.iter().find(|s| s.kind == kind);
+            found.ok_or_else(|| unknown("kind of names", kind, SECTIONS.iter().map(|s| s.kind)))
+        };
+        let sections: Vec<_> = match self.kinds.is_empty() {
+            true => SECTIONS.iter().collect(),
+            false => self.kinds.iter().map(section).collect::<Result<_, _>>()?,
+        };
+        if self.json {
+            let lists: BTreeMap<_, _> = sections.iter().map(|s| (s.kind, (s.entries)())).collect();
+            console.json(&lists)?;
+            return Ok(Outcome::Done);
+        }
+        for (i, section) in sections.into_iter().enumerate() {
+            let mut grid = Grid::plain();
+            (section.entries)().iter().for_each(|e| {
+                grid.row([&e.name, &e.about]);
+            });
+            let gap = if i == 0 { "" } else { "\n" };
+            console.line(format_args!(
+                "{gap}{} ({})\n{}",
+                section.kind,
+                section.option,
+                grid.to_string().trim_end()
+            ))?;
+        }
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,242 @@
+//! What can go wrong, and how it is worded: what is wrong, where, and what would help, on one
+//! screen, with exit status 2.
+
+use crate::input::{Expect, ReadError};
+use spillbench_core::formats::FormatError;
+use spillbench_core::graph::GraphErrors;
+use spillbench_core::hardware::{FitError, HardwareError};
+use spillbench_core::schedule::ScheduleErrors;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use thiserror::Error;
+
+/// Why a command could not do its work.
+#[derive(Debug, Error)]
+pub enum CliError {
+    /// Standard output is closed or full.
+    #[error("standard output: {0}")]
+    Stdout(io::Error),
+    /// A file could not be read.
+    #[error("{}: {source}", .file.display())]
+    Read {
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// What it was to hold.
+        expect: Expect,
+        /// Why.
+        source: ReadError,
+    },
+    /// A file was read and makes no sense.
+    #[error("{}: {source}", .file.display())]
+    Format {
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// Why.
+        source: FormatError,
+    },
+    /// A schedule that does not belong to the graph.
+    #[error("{}: {source}", .file.display())]
+    Schedule {
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// Why.
+        source: ScheduleErrors,
+    },
+    /// The graph cannot run on the hardware, whatever its schedule.
+    #[error("{}: no plan exists on {hardware}", .file.display())]
+    Misfit {
+        /// The graph.
+        file: PathBuf,
+        /// Name of the hardware.
+        hardware: String,
+        /// What does not fit.
+        misfits: Vec<FitError>,
+    },
+    /// A hardware description that makes no sense.
+    #[error("{0}")]
+    Hardware(#[from] HardwareError),
+    /// A name that nothing has.
+    #[error("there is no {kind} {name:?}")]
+    UnknownName {
+        /// What was asked for: `heuristic`, `placement`, ….
+        kind: &'static str,
+        /// The name given.
+        name: String,
+        /// The name that was probably meant.
+        meant: Option<String>,
+        /// All names there are.
+        known: Vec<String>,
+    },
+    /// An output file could not be written.
+    #[error("{}: {source}", .path.display())]
+    Write {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Arguments that do not go together.
+    #[error("{what}")]
+    Usage {
+        /// What is wrong.
+        what: String,
+        /// What would help.
+        help: String,
+    },
+}
+
+impl CliError {
+    /// Arguments that do not go together, with what would help.
+    pub fn usage(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Usage { what: what.into(), help: help.into() }
+    }
+}
+
+/// How many errors of one kind are shown.
+const SHOWN: usize = 10;
+
+/// Prints an error on standard error and gives the exit status: 2, or 0 where whoever read our
+/// output has simply seen enough.
+pub fn report(error: &CliError) -> ExitCode {
+    if matches!(error, CliError::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    // Nothing can be done when standard error is closed.
+    let _ = io::stderr().lock().write_all(word(error).as_bytes());
+    ExitCode::from(2)
+}
+
+/// The whole message.
+fn word(error: &CliError) -> String {
+    let (details, total) = details(error);
+    let mut text = match error {
+        CliError::Format { file, source: FormatError::Graph(_) } => {
+            format!("error: {}: {} in the graph\n", file.display(), errors(total))
+        }
+        CliError::Schedule { file, .. } => {
+            format!("error: {}: {} in the schedule\n", file.display(), errors(total))
+        }
+        other => format!("error: {}\n", one_screen(&other.to_string())),
+    };
+    for detail in details.iter().take(SHOWN) {
+        let _ = writeln!(text, "  {}", one_screen(detail));
+    }
+    if total > details.len().min(SHOWN) {
+        let _ = writeln!(text, "  and {} more", total - details.len().min(SHOWN));
+    }
+    if let Some(help) = help(error) {
+        let _ = writeln!(text, "help: {help}");
+    }
+    text
+}
+
+fn errors(total: usize) -> String {
+    format!("{total} error{}", if total == 1 { "" } else { "s" })
+}
+
+/// Cuts what a file put into a message (a key of a megabyte, say) to a few lines, and makes control
+/// characters visible.
+fn one_screen(text: &str) -> String {
+    const LONGEST: usize = 1500;
+    let shown = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
+    let cut = text.chars().nth(LONGEST).is_some();
+    let kept = text.chars().take(LONGEST).map(shown).collect::<String>();
+    if cut { format!("{kept}...") } else { kept }
+}
+
+/// One line per thing that is wrong, at most a hundred, and how many there are in all.
+fn details(error: &CliError) -> (Vec<String>, usize) {
+    match error {
+        CliError::Format { source: FormatError::Graph(GraphErrors { list, total }), .. } => {
+            (list.iter().map(ToString::to_string).collect(), *total)
+        }
+        CliError::Schedule { source, .. } => (source.list.iter().map(ToString::to_string).collect(), source.total),
+        CliError::Misfit { misfits, .. } => (misfits.iter().take(100).map(misfit).collect(), misfits.len()),
+        _ => (Vec::new(), 0),
+    }
+}
+
+/// A misfit with each operand that takes part in it.
+fn misfit(error: &FitError) -> String {
+    const LISTED: usize = 16;
+    let FitError::OperandsTooLarge { operands, .. } = error else { return error.to_string() };
+    let mut text = format!("{error}:");
+    for (buf, size) in operands.iter().take(LISTED) {
+        let _ = write!(text, " buffer {buf} ({size})");
+    }
+    if operands.len() > LISTED {
+        let _ = write!(text, " and {} more", operands.len() - LISTED);
+    }
+    text
+}
+
+fn help(error: &CliError) -> Option<String> {
+    match error {
+        CliError::Stdout(_) | CliError::Write { .. } => None,
+        CliError::Read { source, expect, .. } => source.help(*expect),
+        CliError::Format { source, .. } => format_help(source),
+        CliError::Schedule { .. } => Some(
+            "a schedule lists every node of the graph once, one id per line, in an order in which every edge goes \
+             forward; without --schedule, nodes go by id"
+                .to_owned(),
+        ),
+        CliError::Misfit { misfits, .. } => misfits.first().map(misfit_help),
+        CliError::Hardware(HardwareError::UnknownCache { .. }) => None,
+        CliError::Hardware(_) => Some("a capacity is a whole number of bytes, at least 1".to_owned()),
+        CliError::UnknownName { meant, known, .. } => {
+            let all = format!("known: {}", known.join(", "));
+            Some(meant.as_ref().map_or(all.clone(), |meant| format!("did you mean {meant:?}? ({all})")))
+        }
+        CliError::Usage { help, .. } => Some(help.clone()),
+    }
+}
+
+fn format_help(error: &FormatError) -> Option<String> {
+    match error {
+        FormatError::Graph(errors) => graph_help(errors),
+        _ => None,
+    }
+}
+
+fn graph_help(errors: &GraphErrors) -> Option<String> {
+    use spillbench_core::graph::GraphError as E;
+    let text = match errors.list.first()? {
+        E::Cycle { .. } => "drop or turn one of these edges: a graph runs only if its edges form no cycle",
+        E::UseOutsideLife { .. } => {
+            "ALLOC(b) -> every user of b -> FREE(b) is implied, whether the file lists it or not: \
+             drop the edge that contradicts it, or give the op another buffer"
+        }
+        E::NoAlloc { .. } | E::NoFree { .. } | E::Twice { .. } | E::UnknownBuffer { .. } => {
+            "every buffer has exactly one ALLOC and one FREE, with the same BufId, Size and Type"
+        }
+        E::SizeMismatch { .. } | E::CacheMismatch { .. } | E::ZeroSize { .. } => {
+            "ALLOC and FREE of a buffer carry the same Size, at least 1, and the same Type"
+        }
+        E::MissingField { .. } => "ALLOC and FREE need Id, Op, BufId, Size and Type; ops need Id and Op",
+        E::DuplicateId { .. } | E::IdOutOfRange { .. } => "ids are distinct whole numbers from 0 to 2^63-1",
+        E::EdgeToMissing { .. } => "an edge is a pair of the Ids of two nodes of the same file",
+        E::WritesOutsideBufs { .. } => "Writes is a subset of Bufs",
+        E::Empty => "a graph has at least one node",
+        E::Overflow { .. } => "sums of sizes and cycles must stay below 2^63 and 2^64; sizes may be in any unit",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+fn misfit_help(error: &FitError) -> String {
+    match error {
+        FitError::UnknownCache { cache, .. } => {
+            format!("give a hardware file that has {cache} (--hardware FILE), or rename the Type in the graph")
+        }
+        FitError::BufferTooLarge { cache, size, .. } => format!(
+            "give {cache} at least {size} bytes (--capacity {cache}={size}), or split the buffer; \
+             `spillbench inspect` lists the smallest capacities that do"
+        ),
+        FitError::OperandsTooLarge { cache, needed, .. } => format!(
+            "the operands of one op must be in {cache} together: give it at least {needed} bytes \
+             (--capacity {cache}={needed}), or split the op; `spillbench inspect` lists the smallest capacities that do"
+        ),
+    }
+}
