@@ -5,6 +5,7 @@
 //! implied edges `ALLOC(b) → every user of b → FREE(b)` is acyclic. [`GraphBuilder`] checks all of
 //! that once; after it, code indexes without doubt.
 
+mod assemble;
 mod build;
 mod error;
 mod ids;
