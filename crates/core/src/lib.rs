@@ -11,6 +11,7 @@ pub mod graph;
 pub mod hardware;
 pub mod heuristic;
 pub mod index;
+pub mod metrics;
 pub mod plan;
 pub mod planner;
 pub mod schedule;
