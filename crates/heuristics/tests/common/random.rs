@@ -47,7 +47,7 @@ pub fn case(buffers: usize, ops: usize) -> impl Strategy<Value = Case> {
         prop::collection::vec((1u64..9, 0usize..CACHES.len()), 1..=buffers),
         prop::collection::vec(op, 0..=ops),
         prop::collection::vec(any::<u16>(), 2 * buffers + ops),
-        prop::array::uniform3(0u64..10),
+        prop::array::uniform3(0u64..5),
     )
         .prop_map(|(buffers, ops, priorities, slack)| build(&buffers, &ops, &priorities, slack))
 }
