@@ -1,21 +1,21 @@
-//! When each address of a cache was last released, over compressed addresses.
+//! When each address of a cache was last released, over compressed addresses. "When" is any ordered
+//! measure that starts at its default: cycles for timing, positions for prefetching.
 
 use super::residency::Segment;
 use crate::graph::Graph;
 use crate::index::CacheIx;
-use crate::units::Cycles;
 use std::ops::Range;
 use typed_index_collections::TiVec;
 
 /// The address range of every segment, in places between the boundaries that occur in its cache.
 #[derive(Debug)]
-pub(super) struct AddressRanges {
+pub(crate) struct AddressRanges {
     ranges: Vec<(u32, u32)>,
     places: TiVec<CacheIx, usize>,
 }
 
 impl AddressRanges {
-    pub(super) fn of(graph: &Graph, segments: &[Segment]) -> Self {
+    pub(crate) fn of(graph: &Graph, segments: &[Segment]) -> Self {
         let mut boundaries: TiVec<CacheIx, Vec<u64>> = graph.caches().map(|_| Vec::new()).collect();
         for s in segments {
             boundaries[s.cache].extend([s.offset.0, s.offset.end(s.size).0]);
@@ -32,13 +32,13 @@ impl AddressRanges {
 
     /// The places of a segment, by its place in the list of segments.
     #[inline]
-    pub(super) fn get(&self, segment: u32) -> Range<usize> {
+    pub(crate) fn get(&self, segment: u32) -> Range<usize> {
         let (low, high) = self.ranges[segment as usize];
         low as usize..high as usize
     }
 
     /// One clock per cache, nothing released yet.
-    pub(super) fn clocks(&self) -> TiVec<CacheIx, LastRelease> {
+    pub(crate) fn clocks<T: Copy + Default + Ord>(&self) -> TiVec<CacheIx, LastRelease<T>> {
         self.places.iter().map(|&n| LastRelease::new(n)).collect()
     }
 }
@@ -46,20 +46,20 @@ impl AddressRanges {
 /// The latest release of each place of one cache: a segment tree in which each node holds the
 /// latest release of its whole span and the latest of any place in it. O(log places) each.
 #[derive(Debug)]
-pub(super) struct LastRelease {
+pub(crate) struct LastRelease<T> {
     leaves: usize,
-    nodes: Vec<Latest>,
+    nodes: Vec<Latest<T>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Latest {
+struct Latest<T> {
     /// Of the whole span at once.
-    whole: Cycles,
+    whole: T,
     /// Of some place in the span, those given to spans above left out.
-    any: Cycles,
+    any: T,
 }
 
-impl LastRelease {
+impl<T: Copy + Default + Ord> LastRelease<T> {
     fn new(places: usize) -> Self {
         // A power of two: each node's ancestors are then those of its first and last leaf.
         let leaves = places.next_power_of_two();
@@ -67,7 +67,7 @@ impl LastRelease {
     }
 
     /// Calls `visit` with the nodes that together span `places`.
-    fn cover(&mut self, places: &Range<usize>, mut visit: impl FnMut(&mut Latest)) {
+    fn cover(&mut self, places: &Range<usize>, mut visit: impl FnMut(&mut Latest<T>)) {
         let (mut low, mut high) = (places.start + self.leaves, places.end + self.leaves);
         while low < high {
             if low % 2 == 1 {
@@ -84,7 +84,7 @@ impl LastRelease {
     }
 
     /// Calls `visit` with the ancestors of the first and the last of `places`, each at least once.
-    fn ancestors(&mut self, places: &Range<usize>, mut visit: impl FnMut(&mut Latest)) {
+    fn ancestors(&mut self, places: &Range<usize>, mut visit: impl FnMut(&mut Latest<T>)) {
         let (mut low, mut high) = ((places.start + self.leaves) / 2, (places.end - 1 + self.leaves) / 2);
         while low > 0 {
             visit(&mut self.nodes[low]);
@@ -97,7 +97,7 @@ impl LastRelease {
     }
 
     /// Notes that `places`, not empty, are released at `at`.
-    pub(super) fn release(&mut self, places: Range<usize>, at: Cycles) {
+    pub(crate) fn release(&mut self, places: Range<usize>, at: T) {
         self.cover(&places, |node| {
             node.whole = node.whole.max(at);
             node.any = node.any.max(at);
@@ -105,9 +105,9 @@ impl LastRelease {
         self.ancestors(&places, |node| node.any = node.any.max(at));
     }
 
-    /// The latest release of any of `places`, not empty; 0 when none was released.
-    pub(super) fn latest(&mut self, places: Range<usize>) -> Cycles {
-        let mut latest = Cycles(0);
+    /// The latest release of any of `places`, not empty; the default when none was released.
+    pub(crate) fn latest(&mut self, places: Range<usize>) -> T {
+        let mut latest = T::default();
         self.cover(&places, |node| latest = latest.max(node.any));
         self.ancestors(&places, |node| latest = latest.max(node.whole));
         latest
@@ -117,6 +117,7 @@ impl LastRelease {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Cycles;
     use proptest::prelude::*;
 
     proptest! {

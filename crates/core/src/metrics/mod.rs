@@ -5,7 +5,7 @@
 //! [`occupancy::observe`] how full and how fragmented each cache is along the plan.
 
 mod error;
-mod last_release;
+pub(crate) mod last_release;
 pub mod movement;
 pub mod occupancy;
 pub mod residency;

@@ -140,7 +140,7 @@ struct Clock<'a> {
     ends: TiVec<NodeIx, Cycles>,
     pipe_free: TiVec<PipeIx, Cycles>,
     bufs: TiVec<BufIx, BufClock>,
-    released: TiVec<CacheIx, LastRelease>,
+    released: TiVec<CacheIx, LastRelease<Cycles>>,
     next_segment: u32,
 }
 

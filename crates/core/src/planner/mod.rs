@@ -8,6 +8,7 @@
 
 mod observe;
 mod placement;
+pub mod prefetch;
 mod rescue;
 mod runs;
 mod strategy;
@@ -136,5 +137,10 @@ fn run<'a>(
     }
     workspace.prepare(graph, machine, schedule, config.attempts);
     victim.reset(graph);
-    walk::Walk::new(graph, machine, schedule, config, victim, workspace, observer).run()
+    let plan = walk::Walk::new(graph, machine, schedule, config, victim, workspace, observer).run()?;
+    if config.prefetch == 0 || plan.spills.is_empty() {
+        return Ok(plan);
+    }
+    // Only a makespan past 2⁶⁴ − 1 stands in the way; such a plan has no time to save.
+    Ok(prefetch::prefetch(graph, machine, &plan, config.prefetch).unwrap_or(plan))
 }
