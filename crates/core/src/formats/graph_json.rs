@@ -49,7 +49,7 @@ struct Reader {
 
 /// Unknown keys with how often they stood there, a bounded number of them.
 #[derive(Default)]
-struct UnknownKeys {
+pub(super) struct UnknownKeys {
     counts: BTreeMap<String, usize>,
     more: usize,
 }
@@ -58,7 +58,7 @@ impl UnknownKeys {
     const LISTED: usize = 20;
     const LONGEST: usize = 80;
 
-    fn add(&mut self, key: &str) {
+    pub(super) fn add(&mut self, key: &str) {
         if let Some(count) = self.counts.get_mut(key) {
             *count += 1;
         } else if self.counts.len() < Self::LISTED && key.len() <= Self::LONGEST {
@@ -68,7 +68,7 @@ impl UnknownKeys {
         }
     }
 
-    fn notices(self) -> Vec<Notice> {
+    pub(super) fn notices(self) -> Vec<Notice> {
         let mut notices: Vec<_> =
             self.counts.into_iter().map(|(key, count)| Notice::UnknownKey { key, count }).collect();
         if self.more > 0 {
