@@ -27,6 +27,7 @@ impl fmt::Display for Cause {
 
 /// The first address of one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Placed {
     /// The buffer.
     pub buf: BufId,
@@ -36,6 +37,7 @@ pub struct Placed {
 
 /// One `SPILL_OUT` / `SPILL_IN` pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Spill {
     /// The buffer.
     pub buf: BufId,
@@ -48,7 +50,7 @@ pub struct Spill {
 
 /// What a planner did, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Counters {
     /// Requests for space: `ALLOC`s (each retry counts) and reloads.
     pub requests: u64,
@@ -74,6 +76,7 @@ pub struct Counters {
 
 /// How a plan was made: enough to make it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Name of the victim heuristic.
     pub heuristic: String,
