@@ -7,8 +7,9 @@
 //!
 //! * `ALLOC(b)` to the first op that uses `b`, and to `FREE(b)`;
 //! * the last writer of `b` to each op that reads it (read after write);
-//! * each reader of `b` since its last write to the next writer (write after read), and the last
-//!   writer itself where nobody read in between (write after write);
+//! * each reader of `b` since its last write to the next writer (write after read), except readers
+//!   that another of them waits for anyway; and the last writer itself where nobody read in between
+//!   (write after write);
 //! * the same from the last readers (or the last writer) to `FREE(b)`, which ends what `b` holds.
 //!
 //! These are the edges of the public kernel graphs, no fewer and no more. An op that accumulates
@@ -17,9 +18,14 @@
 //! A buffer that is not freed by hand is freed right behind the op that uses it last, or at the end
 //! of the program ([`Frees`]).
 
+mod demand;
+
+pub(crate) use demand::Peak;
+
 use crate::error::WorkloadError;
 use indexmap::IndexSet;
 use spillbench_core::{BufId, Graph, GraphBuilder};
+use std::cmp::Reverse;
 
 /// The most nodes a generated graph may have.
 pub const NODE_LIMIT: u64 = 5_000_000;
@@ -131,10 +137,11 @@ impl Emitter {
         }
     }
 
-    /// Makes `then` wait for `first` though they share no buffer.
+    /// Makes `then` wait for `first`, an earlier op, though they may share no buffer.
     pub fn order(&mut self, first: Op, then: Op) {
         if !self.is_full() {
             self.order.push((first, then));
+            debug_assert!(first < then, "an op cannot wait for a later one");
         }
     }
 
@@ -209,6 +216,32 @@ impl Emitter {
         writer.build()
     }
 
+    /// The step at which each buffer is used last, its `ALLOC` counted; [`BY_HAND`] where it is
+    /// freed by hand.
+    fn last_uses(&self) -> Result<Vec<u32>, WorkloadError> {
+        let mut last = vec![0; self.bufs.len()];
+        for (at, &step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Alloc(buf) => last[buf.0 as usize] = at as u32,
+                Step::Free(buf) => last[buf.0 as usize] = BY_HAND,
+                Step::Op(op) => {
+                    let (writes, reads) = self.operands_of(op);
+                    for &buf in writes.iter().chain(reads) {
+                        if last[buf.0 as usize] == BY_HAND {
+                            let name = self.ops[op.0 as usize].name as usize;
+                            return Err(WorkloadError::UseAfterFree {
+                                buf: BufId(buf.id()),
+                                op: self.names[name].clone(),
+                            });
+                        }
+                        last[buf.0 as usize] = at as u32;
+                    }
+                }
+            }
+        }
+        Ok(last)
+    }
+
     fn operands_of(&self, op: Op) -> (&[Buf], &[Buf]) {
         let record = &self.ops[op.0 as usize];
         let start = record.operands as usize;
@@ -238,30 +271,21 @@ struct Writer<'a> {
     life: Vec<Life>,
     op_nodes: Vec<u32>,
     ids: Vec<u64>,
+    /// The nodes from which edges lead to the op being written.
+    before: Vec<u32>,
+    /// The orders not yet drawn, the next one last.
+    order: Vec<(Op, Op)>,
 }
 
 impl<'a> Writer<'a> {
     fn new(program: &'a Emitter) -> Result<Self, WorkloadError> {
-        let fresh = Life { last_use: 0, alloc: NOBODY, writer: NOBODY, readers: Vec::new() };
-        let mut life = vec![fresh; program.bufs.len()];
-        for (at, &step) in program.steps.iter().enumerate() {
-            match step {
-                Step::Alloc(buf) => life[buf.0 as usize].last_use = at as u32,
-                Step::Op(op) => {
-                    let (writes, reads) = program.operands_of(op);
-                    for buf in writes.iter().chain(reads) {
-                        let last = &mut life[buf.0 as usize].last_use;
-                        if *last == BY_HAND {
-                            let op = program.names[program.ops[op.0 as usize].name as usize].clone();
-                            return Err(WorkloadError::UseAfterFree { buf: BufId(buf.id()), op });
-                        }
-                        *last = at as u32;
-                    }
-                }
-                Step::Free(buf) => life[buf.0 as usize].last_use = BY_HAND,
-            }
-        }
-        Ok(Self { program, builder: GraphBuilder::new(), next: 0, life, op_nodes: Vec::new(), ids: Vec::new() })
+        let last_uses = program.last_uses()?;
+        let life = |last_use| Life { last_use, alloc: NOBODY, writer: NOBODY, readers: Vec::new() };
+        let life = last_uses.into_iter().map(life).collect();
+        let mut order = program.order.clone();
+        order.sort_unstable_by_key(|&(first, then)| Reverse((then, first)));
+        let builder = GraphBuilder::new();
+        Ok(Self { program, builder, next: 0, life, op_nodes: vec![], ids: vec![], before: vec![], order })
     }
 
     fn name(&self, name: u32) -> &'a str {
@@ -276,6 +300,7 @@ impl<'a> Writer<'a> {
     fn edge(&mut self, from: u32, to: u32) {
         if from != NOBODY && from != to {
             self.builder.edge(u64::from(from), u64::from(to));
+            self.before.push(from);
         }
     }
 
@@ -294,19 +319,34 @@ impl<'a> Writer<'a> {
         self.ids.extend(writes.iter().chain(reads).map(|b| b.id()));
         self.builder.op(u64::from(node), name, pipe, record.cycles, &self.ids);
         self.op_nodes.push(node);
+        self.before.clear();
+        self.order_before(op, node);
         for &buf in reads {
-            self.read(buf, node);
+            let Life { alloc, writer, .. } = self.life[buf.0 as usize];
+            self.edge(if writer == NOBODY { alloc } else { writer }, node);
         }
         for &buf in writes {
             self.write(buf, node);
         }
+        for &buf in reads {
+            // Readers stand by rising node.
+            let readers = &mut self.life[buf.0 as usize].readers;
+            for earlier in &self.before {
+                if let Ok(at) = readers.binary_search(earlier) {
+                    readers.remove(at);
+                }
+            }
+            readers.push(node);
+        }
     }
 
-    fn read(&mut self, buf: Buf, node: u32) {
-        let life = &mut self.life[buf.0 as usize];
-        let before = if life.writer == NOBODY { life.alloc } else { life.writer };
-        life.readers.push(node);
-        self.edge(before, node);
+    /// Edges from the ops that `op` waits for though they share no buffer.
+    fn order_before(&mut self, op: Op, node: u32) {
+        while let Some(&(first, then)) = self.order.last().filter(|o| o.1 <= op) {
+            self.order.pop();
+            let from = self.op_nodes.get(first.0 as usize).copied().filter(|_| then == op);
+            self.edge(from.unwrap_or(NOBODY), node);
+        }
     }
 
     fn write(&mut self, buf: Buf, node: u32) {
@@ -351,10 +391,6 @@ impl<'a> Writer<'a> {
     }
 
     fn build(mut self) -> Result<Graph, WorkloadError> {
-        for &(first, then) in &self.program.order {
-            let [first, then] = [first, then].map(|op| self.op_nodes[op.0 as usize]);
-            self.edge(first, then);
-        }
         if let Some(meta) = &self.program.meta {
             self.builder.meta(meta.clone());
         }
@@ -403,9 +439,8 @@ mod tests {
             (2, 3), // ALLOC 1 to its first writer
             (2, 5), // ALLOC 1 to its FREE
             (3, 4), // ROWSUM writes b after ROWMAX did
-            (3, 6), // EXP changes a after both have read it
             (4, 5), // the last writer of b ends b
-            (4, 6),
+            (4, 6), // EXP changes a after both have read it, and ROWSUM waits for ROWMAX
             (6, 7), // the last writer of a ends a
         ];
         assert_eq!(edges, expected);
