@@ -3,7 +3,9 @@
 
 use crate::commands::Command;
 use clap::{Args, Parser};
+use spillbench_core::planner::PlannerConfig;
 use spillbench_core::units::Bytes;
+use spillbench_heuristics::Policy;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -22,14 +24,17 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// What a GRAPH may be.
+pub const GRAPH_HELP: &str = "A JSON graph, one file of a <TASK>_Nodes.csv, <TASK>_Edges.csv pair or their common \
+     prefix, or - for standard input";
+
 /// The graph that a command works on.
 #[derive(Clone, Debug, Args)]
 pub struct GraphArgs {
-    /// A JSON graph, one file of a <TASK>_Nodes.csv, <TASK>_Edges.csv pair or their common prefix, or - for standard
-    /// input
-    #[arg(value_name = "GRAPH")]
+    /// The graph.
+    #[arg(value_name = "GRAPH", help = GRAPH_HELP)]
     pub graph: PathBuf,
-    /// Name of the task, which begins the names of its files [default: stem of the graph's file name]
+    /// Name of the task; by default the stem of the file name of the graph
     #[arg(long, value_name = "NAME")]
     pub task: Option<String>,
 }
@@ -44,8 +49,8 @@ pub struct HardwareArgs {
     /// Another capacity for one cache; may be repeated; K, M and G stand for 1024, 1024², 1024³
     #[arg(long, value_name = "CACHE=BYTES")]
     pub capacity: Vec<Capacity>,
-    /// Another cost of spills: davinci (2 cycles per byte + 150), bandwidth (512 bytes per cycle),
-    /// affine:CYCLES_PER_BYTE[,OVERHEAD] or bandwidth:BYTES_PER_CYCLE[,OVERHEAD]
+    /// Another cost of spills: davinci (2 cycles per byte + 150), bandwidth (512 bytes per cycle), or
+    /// affine:A,B (A cycles per byte + B) or bandwidth:A,B (A bytes per cycle + B cycles)
     #[arg(long, value_name = "MODEL")]
     pub spill_cost: Option<String>,
 }
@@ -54,12 +59,61 @@ pub struct HardwareArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Schedule")]
 pub struct ScheduleArgs {
-    /// A schedule: one node id per line or a JSON array; - for standard input [default: nodes by id]
+    /// A schedule: one node id per line or a JSON array; - for standard input; by default, nodes go
+    /// by id
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
     /// How far ALLOC, FREE and loads are moved first: none, free, memory or loads
     #[arg(long, value_name = "LEVEL", default_value = "free")]
     pub normalize: String,
+}
+
+/// How a schedule is planned, but for the victim heuristic.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Planner")]
+pub struct PlannerArgs {
+    /// What is tried in which order when space is missing: strategies, or one named chain
+    #[arg(long, value_name = "A,B,...|CHAIN", value_delimiter = ',', default_value = "default")]
+    pub strategies: Vec<String>,
+    /// Which hole a buffer takes
+    #[arg(long, value_name = "NAME", default_value = "best-fit")]
+    pub placement: String,
+    /// How often one ALLOC may be postponed; 0 switches postponing off
+    #[arg(long, value_name = "N", default_value_t = PlannerConfig::DEFAULT_ATTEMPTS)]
+    pub attempts: u32,
+    /// How many ops earlier a reload may come where its space is free
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub prefetch: u32,
+    /// Seed of heuristics that draw
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// The victim heuristic.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Planner")]
+pub struct HeuristicArgs {
+    /// Which buffer goes out first; `spillbench list heuristics` has all
+    #[arg(long, value_name = "NAME", default_value = Policy::default().heuristic.name)]
+    pub heuristic: String,
+}
+
+/// The files of a plan.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Plan")]
+pub struct PlanFilesArgs {
+    /// A plan document (JSON), or a directory with the files of the task's plan
+    #[arg(long, value_name = "DIR|FILE", conflicts_with_all = ["schedule", "memory", "spill"])]
+    pub plan: Option<PathBuf>,
+    /// The schedule of the plan, spill nodes included
+    #[arg(long, value_name = "FILE")]
+    pub schedule: Option<PathBuf>,
+    /// The first offset of every buffer: BufId:Offset
+    #[arg(long, value_name = "FILE")]
+    pub memory: Option<PathBuf>,
+    /// The spills: BufId:NewOffset
+    #[arg(long, value_name = "FILE")]
+    pub spill: Option<PathBuf>,
 }
 
 /// `CACHE=BYTES`.

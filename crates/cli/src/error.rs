@@ -1,6 +1,7 @@
 //! What can go wrong, and how it is worded: what is wrong, where, and what would help, on one
 //! screen, with exit status 2.
 
+use crate::analysis::run::RunError;
 use crate::input::{Expect, ReadError};
 use spillbench_core::formats::FormatError;
 use spillbench_core::graph::GraphErrors;
@@ -54,6 +55,14 @@ pub enum CliError {
         /// What does not fit.
         misfits: Vec<FitError>,
     },
+    /// A run without a result, for another reason than a misfit.
+    #[error("{}: {source}", .file.display())]
+    Run {
+        /// The graph.
+        file: PathBuf,
+        /// Why.
+        source: RunError,
+    },
     /// A hardware description that makes no sense.
     #[error("{0}")]
     Hardware(#[from] HardwareError),
@@ -70,6 +79,7 @@ pub enum CliError {
         known: Vec<String>,
     },
     /// An output file could not be written.
+    #[allow(dead_code)] // Until plans and converted graphs are written.
     #[error("{}: {source}", .path.display())]
     Write {
         /// The file or directory.
@@ -174,7 +184,7 @@ fn misfit(error: &FitError) -> String {
 
 fn help(error: &CliError) -> Option<String> {
     match error {
-        CliError::Stdout(_) | CliError::Write { .. } => None,
+        CliError::Stdout(_) | CliError::Write { .. } | CliError::Run { .. } => None,
         CliError::Read { source, expect, .. } => source.help(*expect),
         CliError::Format { source, .. } => format_help(source),
         CliError::Schedule { .. } => Some(
@@ -182,7 +192,7 @@ fn help(error: &CliError) -> Option<String> {
              forward; without --schedule, nodes go by id"
                 .to_owned(),
         ),
-        CliError::Misfit { misfits, .. } => misfits.first().map(misfit_help),
+        CliError::Misfit { misfits, .. } => misfit_help(misfits),
         CliError::Hardware(HardwareError::UnknownCache { .. }) => None,
         CliError::Hardware(_) => Some("a capacity is a whole number of bytes, at least 1".to_owned()),
         CliError::UnknownName { meant, known, .. } => {
@@ -225,18 +235,20 @@ fn graph_help(errors: &GraphErrors) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn misfit_help(error: &FitError) -> String {
-    match error {
-        FitError::UnknownCache { cache, .. } => {
-            format!("give a hardware file that has {cache} (--hardware FILE), or rename the Type in the graph")
-        }
-        FitError::BufferTooLarge { cache, size, .. } => format!(
-            "give {cache} at least {size} bytes (--capacity {cache}={size}), or split the buffer; \
-             `spillbench inspect` lists the smallest capacities that do"
+/// What would help against all misfits of the cache that the first is about.
+fn misfit_help(misfits: &[FitError]) -> Option<String> {
+    let need = |error: &FitError| match error {
+        FitError::UnknownCache { cache, .. } => (cache.clone(), None),
+        FitError::BufferTooLarge { cache, size, .. } => (cache.clone(), Some(*size)),
+        FitError::OperandsTooLarge { cache, needed, .. } => (cache.clone(), Some(*needed)),
+    };
+    let (cache, _) = need(misfits.first()?);
+    let most = misfits.iter().map(need).filter(|n| n.0 == cache).filter_map(|n| n.1).max();
+    Some(match most {
+        None => format!("give a hardware file that has {cache} (--hardware FILE), or rename the Type in the graph"),
+        Some(most) => format!(
+            "the operands of an op must be in {cache} together: give it {most} bytes (--capacity {cache}={most}), or \
+             split what is too large; `spillbench inspect` lists the smallest capacities that do"
         ),
-        FitError::OperandsTooLarge { cache, needed, .. } => format!(
-            "the operands of one op must be in {cache} together: give it at least {needed} bytes \
-             (--capacity {cache}={needed}), or split the op; `spillbench inspect` lists the smallest capacities that do"
-        ),
-    }
+    })
 }

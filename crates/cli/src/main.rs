@@ -3,9 +3,6 @@
 //! Arguments are parsed low ([`args`]: syntax), then resolved high ([`resolve`]: graphs, hardware,
 //! schedules). Each command is one file in [`commands`]; [`report`] holds what their output shares.
 
-// Parts of the skeleton wait for the commands that use them.
-#![allow(dead_code)]
-
 mod analysis;
 mod args;
 mod commands;
@@ -14,6 +11,7 @@ mod error;
 mod input;
 mod report;
 mod resolve;
+mod trace;
 
 use clap::Parser;
 use console::{Console, Verbosity};

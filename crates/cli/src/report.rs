@@ -1,6 +1,13 @@
 //! What the output of commands shares: tables, numbers, durations.
 
+use crate::console::Console;
+use crate::error::CliError;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use spillbench_core::checker::{Report, Rule};
+use spillbench_core::hardware::Hardware;
+use spillbench_core::metrics::{Metrics, Split};
+use spillbench_core::units::{Bytes, Cycles};
+use spillbench_core::{Graph, Machine};
 use std::fmt;
 
 /// A table with a head, numbers to the right, in plain text.
@@ -61,8 +68,8 @@ pub fn grouped(number: impl Into<u64>) -> String {
 }
 
 /// A capacity: grouped, or `unbounded`.
-pub fn capacity(bytes: spillbench_core::units::Bytes) -> String {
-    if bytes == spillbench_core::hardware::Hardware::UNBOUNDED { "unbounded".to_owned() } else { grouped(bytes) }
+pub fn capacity(bytes: Bytes) -> String {
+    if bytes == Hardware::UNBOUNDED { "unbounded".to_owned() } else { grouped(bytes) }
 }
 
 /// `1 node`, `2 nodes`.
@@ -73,6 +80,109 @@ pub fn count(number: usize, what: &str) -> String {
 /// `part` of `whole` in per cent; `-` when the whole is 0.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1}%", part as f64 * 100.0 / whole as f64) }
+}
+
+/// The figures of a valid plan: a table by cache, and what is one number for all of them.
+pub fn figures(graph: &Graph, machine: &Machine, metrics: &Metrics) -> String {
+    let mut text = cache_grid(graph, machine, metrics).to_string();
+    let cycles = |c: Option<Cycles>| c.map_or_else(|| "unknown".to_owned(), grouped);
+    text.push_str(&format!(
+        "Extra movement {} bytes in {}; peak demand {} bytes.\n",
+        grouped(metrics.extra_movement),
+        count(metrics.spill_count as usize, "spill"),
+        grouped(metrics.peak_demand)
+    ));
+    text.push_str(&match metrics.makespan {
+        Some(_) => format!(
+            "Makespan {} cycles (literal {}), at least {}.",
+            cycles(metrics.makespan),
+            cycles(metrics.makespan_literal),
+            cycles(metrics.makespan_lower_bound)
+        ),
+        None => "Makespan unknown: some op has no Pipe or no Cycles.".to_owned(),
+    });
+    text
+}
+
+/// Movement and occupancy by cache, with the sums below where there are several caches.
+fn cache_grid(graph: &Graph, machine: &Machine, metrics: &Metrics) -> Grid {
+    let mut grid = Grid::new(&[
+        "<cache",
+        "capacity",
+        "peak",
+        "fragmented",
+        "spills",
+        "moved",
+        "backed",
+        "generated",
+        "by capacity",
+        "by fragmentation",
+    ]);
+    for c in graph.caches() {
+        let name = graph.cache_name(c);
+        let split = metrics.movement.by_cache.get(name).copied().unwrap_or_default();
+        let place = [
+            name.to_owned(),
+            capacity(machine.cache(c).capacity),
+            metrics.peak_residency.get(name).map_or_else(|| "-".to_owned(), |&b| grouped(b)),
+            metrics.fragmentation.get(name).map_or_else(|| "-".to_owned(), |f| format!("{:.1}%", f * 100.0)),
+        ];
+        grid.row(place.into_iter().chain(movement_cells(&split)));
+    }
+    if graph.caches().len() > 1 {
+        let m = &metrics.movement;
+        let all = Split {
+            spills: m.spills(),
+            backed: m.backed,
+            generated: m.generated,
+            capacity: m.capacity,
+            fragmentation: m.fragmentation,
+            unknown_cause: m.unknown_cause,
+            counts: m.counts,
+        };
+        grid.row(["all", "", "", ""].map(str::to_owned).into_iter().chain(movement_cells(&all)));
+    }
+    grid
+}
+
+fn movement_cells(split: &Split) -> [String; 6] {
+    let known = |bytes: Bytes| if split.unknown_cause > Bytes(0) { "?".to_owned() } else { grouped(bytes) };
+    [
+        grouped(split.spills),
+        grouped(split.bytes()),
+        grouped(split.backed),
+        grouped(split.generated),
+        known(split.capacity),
+        known(split.fragmentation),
+    ]
+}
+
+/// Every listed violation, rule by rule, and how many more there are.
+///
+/// # Errors
+/// When standard output is closed.
+pub fn violations(report: &Report, console: &mut Console) -> Result<(), CliError> {
+    for rule in Rule::ALL {
+        let total = report.offenders(rule);
+        if total == 0 {
+            continue;
+        }
+        console.line(format_args!("{rule} is broken {}: {}", times(total), rule.statement()))?;
+        let mut listed = 0;
+        for fault in report.of(rule) {
+            listed += 1;
+            console.line(format_args!("  {fault}"))?;
+        }
+        if total > listed {
+            console.line(format_args!("  and {} more", grouped(total - listed)))?;
+        }
+    }
+    Ok(())
+}
+
+/// `once`, `2 times`.
+pub fn times(number: u64) -> String {
+    if number == 1 { "once".to_owned() } else { format!("{} times", grouped(number)) }
 }
 
 #[cfg(test)]

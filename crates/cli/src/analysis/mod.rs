@@ -1,3 +1,4 @@
 //! Facts about graphs and plans that the commands show: counted here, worded in `commands`.
 
 pub mod profile;
+pub mod run;

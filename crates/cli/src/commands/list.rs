@@ -79,9 +79,9 @@ fn entry(name: &str, about: &str) -> Entry {
 fn spill_costs() -> Vec<Entry> {
     vec![
         entry("davinci", "2 cycles per byte + 150"),
-        entry("affine:C[,O]", "C cycles per byte + O"),
+        entry("affine:A,B", "A cycles per byte + B"),
         entry("bandwidth", "512 bytes per cycle"),
-        entry("bandwidth:B[,O]", "B bytes per cycle + O cycles"),
+        entry("bandwidth:A,B", "A bytes per cycle + B cycles"),
     ]
 }
 

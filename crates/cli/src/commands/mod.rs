@@ -2,9 +2,11 @@
 //!
 //! A new command is a file here, a variant of [`Command`] and an arm of [`Command::run`].
 
+mod compare;
 mod completions;
 mod inspect;
 mod list;
+mod plan;
 
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
@@ -13,6 +15,10 @@ use clap::Subcommand;
 /// What `spillbench` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Plan a schedule: addresses for every buffer, and the spills that make it fit
+    Plan(plan::PlanArgs),
+    /// Plan with every victim heuristic and show them side by side
+    Compare(compare::CompareArgs),
     /// Show what a graph is made of, and whether it fits
     Inspect(inspect::InspectArgs),
     /// List what names stand for: heuristics, strategies, placements, presets, ...
@@ -28,6 +34,8 @@ impl Command {
     /// When it cannot do its work.
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
         match self {
+            Self::Plan(args) => args.run(console),
+            Self::Compare(args) => args.run(console),
             Self::Inspect(args) => args.run(console),
             Self::List(args) => args.run(console),
             Self::Completions(args) => args.run(console),

@@ -1,0 +1,170 @@
+//! `spillbench compare`: one row per heuristic, the best marked.
+
+use crate::analysis::run::{Figures, Run, milliseconds};
+use crate::args::{GRAPH_HELP, HardwareArgs, PlannerArgs, ScheduleArgs};
+use crate::console::{Console, Outcome};
+use crate::error::CliError;
+use crate::report::{Grid, grouped};
+use crate::resolve::{self, Task};
+use clap::Args;
+use rayon::prelude::*;
+use serde::Serialize;
+use spillbench_core::planner::Workspace;
+use spillbench_core::{Hardware, Machine, Schedule};
+use spillbench_heuristics::Policy;
+use std::path::PathBuf;
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    spillbench compare Conv_Case0.json FlashAttention_Case0.json\n  \
+    spillbench compare Conv_Case0.json --heuristics belady,life-size --placement first-fit\n\n\
+    The row marked * moves least; among equals, it takes the fewest cycles.")]
+pub struct CompareArgs {
+    /// The graphs.
+    #[arg(value_name = "GRAPH", required = true, help = GRAPH_HELP)]
+    graphs: Vec<PathBuf>,
+    /// The victim heuristics, or all
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', default_value = "all")]
+    heuristics: Vec<String>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    schedule: ScheduleArgs,
+    #[command(flatten)]
+    planner: PlannerArgs,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+}
+
+/// A graph made ready for planning.
+struct Ready {
+    task: Task,
+    machine: Machine,
+    schedule: Schedule,
+}
+
+/// One row of `--json`.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    task: &'a str,
+    heuristic: &'a str,
+    best: bool,
+    #[serde(flatten)]
+    figures: Figures<'a>,
+    elapsed_ms: f64,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Comparison<'a> {
+    hardware: &'a Hardware,
+    rows: Vec<Row<'a>>,
+}
+
+impl CompareArgs {
+    /// Plans every graph with every heuristic.
+    ///
+    /// # Errors
+    /// When an input cannot be read or no plan exists.
+    pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
+        let heuristics = resolve::heuristics(&self.heuristics)?;
+        let base = resolve::policy(Policy::default().heuristic.name, &self.planner)?;
+        let hardware = resolve::hardware(&self.hardware)?;
+        let ready = self.ready(&hardware, console)?;
+        let policies: Vec<_> = heuristics.into_iter().map(|heuristic| Policy { heuristic, ..base.clone() }).collect();
+        let runs = run_all(&ready, &policies, &hardware, console)?;
+        let valid = runs.iter().all(|r| r.verdict.report.is_valid());
+        let tables = || ready.iter().zip(runs.chunks(policies.len().max(1)));
+        if self.json {
+            let rows = tables().flat_map(|(ready, runs)| rows(ready, &policies, runs)).collect();
+            console.json(&Comparison { hardware: &hardware, rows })?;
+        } else {
+            for (i, (ready, runs)) in tables().enumerate() {
+                let gap = if i == 0 { "" } else { "\n" };
+                let table = table(&rows(ready, &policies, runs));
+                console.line(format_args!("{gap}{} on {}\n{}", ready.task.name, hardware.name, table.trim_end()))?;
+            }
+        }
+        Ok(if valid { Outcome::Done } else { Outcome::Refuted })
+    }
+
+    fn ready(&self, hardware: &Hardware, console: &Console) -> Result<Vec<Ready>, CliError> {
+        if self.graphs.len() > 1 && self.schedule.schedule.is_some() {
+            return Err(CliError::usage(
+                "one schedule cannot belong to several graphs",
+                "compare one graph at a time when --schedule is given",
+            ));
+        }
+        let read = |path: &PathBuf| {
+            let task = resolve::task_at(path, None, console)?;
+            let schedule = resolve::schedule(&self.schedule, &task)?;
+            let machine = resolve::machine(&task, hardware)?;
+            let misfits = machine.misfits(&task.graph);
+            if !misfits.is_empty() {
+                return Err(resolve::misfit(&task, hardware, misfits));
+            }
+            Ok(Ready { task, machine, schedule })
+        };
+        self.graphs.iter().map(read).collect()
+    }
+}
+
+/// All runs, graph by graph and heuristic by heuristic, whatever the number of threads.
+fn run_all(ready: &[Ready], policies: &[Policy], hardware: &Hardware, console: &Console) -> Result<Vec<Run>, CliError> {
+    let cells: Vec<_> = ready.iter().flat_map(|r| policies.iter().map(move |p| (r, p))).collect();
+    let progress = console.progress("planning", cells.len() as u64);
+    let runs = cells
+        .into_par_iter()
+        .map_init(Workspace::default, |workspace, (r, policy)| {
+            let run = Run::new((&r.task.graph, &r.machine, &r.schedule), policy, workspace, None)
+                .map_err(|e| resolve::run_error(&r.task, hardware, e));
+            progress.inc(1);
+            run
+        })
+        .collect();
+    progress.finish_and_clear();
+    runs
+}
+
+fn rows<'a>(ready: &'a Ready, policies: &'a [Policy], runs: &'a [Run]) -> Vec<Row<'a>> {
+    let worth = |run: &Run| run.verdict.metrics.as_ref().map(|m| (m.extra_movement, m.makespan));
+    let best = runs.iter().filter_map(worth).min();
+    let row = |(policy, run): (&'a Policy, &'a Run)| Row {
+        task: &ready.task.name,
+        heuristic: policy.heuristic.name,
+        best: best.is_some() && worth(run) == best,
+        figures: run.verdict.figures(),
+        elapsed_ms: milliseconds(run.planning),
+    };
+    policies.iter().zip(runs).map(row).collect()
+}
+
+fn table(rows: &[Row<'_>]) -> String {
+    let mut grid =
+        Grid::new(&["<", "<heuristic", "moved", "spills", "backed", "generated", "fragmentation", "makespan", "ms"]);
+    for row in rows {
+        let f = &row.figures;
+        let number = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), grouped);
+        grid.row([
+            if !f.valid {
+                "!"
+            } else if row.best {
+                "*"
+            } else {
+                ""
+            }
+            .to_owned(),
+            row.heuristic.to_owned(),
+            number(f.extra_movement.map(Into::into)),
+            number(f.spill_count),
+            number(f.movement.map(|m| m.backed.into())),
+            number(f.movement.map(|m| m.generated.into())),
+            number(f.movement.map(|m| m.fragmentation.into())),
+            number(f.makespan.map(Into::into)),
+            format!("{:.1}", row.elapsed_ms),
+        ]);
+    }
+    grid.to_string()
+}

@@ -1,0 +1,72 @@
+//! The log of `-v`: each decision of the planner on one line, with its reason.
+
+use spillbench_core::Graph;
+use spillbench_core::planner::{Decision, Observer, Outcome};
+use std::io::{self, BufWriter, StderrLock, Write};
+
+/// How many victims one line names.
+const NAMED: usize = 8;
+
+/// Writes each decision to a log.
+#[derive(Debug)]
+pub struct DecisionLog<'a, W: Write> {
+    graph: &'a Graph,
+    out: W,
+}
+
+impl<'a> DecisionLog<'a, BufWriter<StderrLock<'static>>> {
+    /// A log to standard error.
+    pub fn to_stderr(graph: &'a Graph) -> Self {
+        Self { graph, out: BufWriter::new(io::stderr().lock()) }
+    }
+}
+
+impl<W: Write> Observer for DecisionLog<'_, W> {
+    fn decided(&mut self, decision: &Decision<'_>) {
+        // A closed standard error is no reason to stop planning.
+        let _ = write_decision(&mut self.out, self.graph, decision);
+    }
+}
+
+fn write_decision(out: &mut impl Write, graph: &Graph, d: &Decision<'_>) -> io::Result<()> {
+    let (node, op) = (graph.id(d.node), graph.op_name(d.node));
+    let (cache, wanted) = (graph.cache_name(d.request.cache), graph.buf(d.buf).id);
+    write!(
+        out,
+        "position {}, node {node} ({op}): buffer {wanted} needs {} bytes of {cache}; {} ({} free, largest hole {}): ",
+        d.request.pos.index(),
+        d.request.needed,
+        d.cause,
+        d.free,
+        d.largest_hole
+    )?;
+    match d.outcome {
+        Outcome::PostponedTo(pos) => return writeln!(out, "postponed to after position {}", pos.index()),
+        Outcome::Evicted(strategy) => write!(out, "{strategy} evicts")?,
+        Outcome::LastResort { repack: false } => write!(out, "last resort evicts")?,
+        Outcome::LastResort { repack: true } => write!(out, "last resort repacks, evicting")?,
+    }
+    for (i, victim) in d.victims.iter().take(NAMED).enumerate() {
+        let comma = if i == 0 { "" } else { "," };
+        write!(out, "{comma} buffer {} ({} bytes at {}", graph.buf(victim.buf).id, victim.size, victim.offset)?;
+        if !victim.score.is_nan() {
+            write!(out, ", score {}", score(victim.score))?;
+        }
+        out.write_all(b")")?;
+    }
+    if d.victims.len() > NAMED {
+        write!(out, " and {} more", d.victims.len() - NAMED)?;
+    }
+    if let Some((buf, runner_up)) = d.runner_up {
+        write!(out, "; runner-up buffer {} (score {})", graph.buf(buf).id, score(runner_up))?;
+    }
+    if let Some((offset, size)) = d.hole {
+        write!(out, "; hole of {size} at {offset}")?;
+    }
+    writeln!(out)
+}
+
+/// A score: whole where it is whole, with three decimals otherwise.
+pub fn score(score: f64) -> String {
+    if score.fract() == 0.0 && score.abs() < 1e15 { format!("{score:.0}") } else { format!("{score:.3}") }
+}

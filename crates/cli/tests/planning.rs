@@ -1,0 +1,207 @@
+//! `plan` and `compare`: what they print, and what they refuse.
+
+mod common;
+
+use common::{EXAMPLE, Place, data};
+use insta::assert_snapshot;
+use serde_json::Value;
+
+/// The output without its last line, which tells times.
+fn without_times(out: &str) -> String {
+    let lines: Vec<_> = out.lines().collect();
+    assert!(lines[lines.len() - 1].starts_with("Planned in "), "{out}");
+    lines[..lines.len() - 1].join("\n")
+}
+
+fn json(place: &Place, line: &str) -> Value {
+    serde_json::from_str(&place.good(line)).unwrap_or_else(|e| panic!("{line}: {e}"))
+}
+
+/// The schedule of the worked example.
+const SCHEDULE: &str = "0\n1\n2\n4\n5\n3\n6\n7\n";
+
+fn worked_example() -> Place {
+    let place = Place::with_example();
+    place.put("s.txt", SCHEDULE);
+    place
+}
+
+#[test]
+fn the_worked_example_is_planned() {
+    let place = worked_example();
+    let out = place.good("plan example.json --schedule s.txt --capacity UB=10");
+    assert_snapshot!(without_times(&out), @r"
+    example on davinci with UB=10: 8 nodes, 2 buffers; life-size, single+multi+postpone, best-fit, normalize free
+
+      cache  capacity  peak  fragmented  spills  moved  backed  generated  by capacity  by fragmentation
+      UB           10     6        0.0%       2     12      12          0           12                 0
+    Extra movement 12 bytes in 2 spills; peak demand 12 bytes.
+    Makespan 354 cycles (literal 349), at least 344.
+    4 requests for space, 2 found no hole: single 2.
+    ");
+    let out = place.good("plan example.json --schedule s.txt --capacity UB=10 --strategies postpone-first");
+    assert_snapshot!(without_times(&out), @r"
+    example on davinci with UB=10: 8 nodes, 2 buffers; life-size, postpone+single+multi, best-fit, normalize free
+
+      cache  capacity  peak  fragmented  spills  moved  backed  generated  by capacity  by fragmentation
+      UB           10     6        0.0%       0      0       0          0            0                 0
+    Extra movement 0 bytes in 0 spills; peak demand 6 bytes.
+    Makespan 30 cycles (literal 30), at least 20.
+    3 requests for space, 1 found no hole: postponed 1.
+    ");
+}
+
+#[test]
+fn each_decision_is_logged_with_its_reason() {
+    let place = worked_example();
+    let ran = place.run("plan example.json --schedule s.txt --capacity UB=10 -v");
+    assert_snapshot!(ran.err, @r"
+    position 2, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 0 (6 bytes at 0, score 12); hole of 10 at 0
+    position 3, node 4 (EXP): buffer 0 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 1 (6 bytes at 0, score 24); hole of 10 at 0
+    ");
+    let ran = place.run("plan example.json --schedule s.txt --capacity UB=10 --strategies postpone-first -v");
+    assert_snapshot!(ran.err, @"position 2, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): postponed to after position 4");
+    let ran = place.run("plan example.json --schedule s.txt --capacity UB=10 --strategies none -v");
+    assert_snapshot!(ran.err, @r"
+    position 2, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): last resort evicts buffer 0 (6 bytes at 0); hole of 10 at 0
+    position 3, node 4 (EXP): buffer 0 needs 6 bytes of UB; capacity (4 free, largest hole 4): last resort evicts buffer 1 (6 bytes at 0); hole of 10 at 0
+    ");
+}
+
+#[test]
+fn json_has_stable_keys() {
+    let place = worked_example();
+    let planned = json(&place, "plan example.json --schedule s.txt --capacity UB=10 --json");
+    for key in [
+        "extra_movement",
+        "spill_count",
+        "makespan",
+        "makespan_literal",
+        "peak_demand",
+        "peak_residency",
+        "fragmentation",
+        "valid",
+        "violations",
+        "elapsed_ms",
+    ] {
+        assert!(!planned[key].is_null(), "{key}: {planned}");
+    }
+    assert_eq!((&planned["extra_movement"], &planned["spill_count"]), (&12.into(), &2.into()));
+    assert_eq!(planned["movement"]["by_cache"]["UB"]["backed"], 12);
+    assert_eq!(planned["settings"]["hardware"]["caches"]["UB"]["capacity"], 10);
+}
+
+#[test]
+fn figures_without_timing_are_null() {
+    let place = Place::new();
+    place.put("g.json", EXAMPLE.replace("\"Cycles\":5,", ""));
+    let planned = json(&place, "plan g.json --json -q");
+    assert!(planned["makespan"].is_null() && planned["makespan_literal"].is_null());
+    assert_eq!(planned["extra_movement"], 0);
+    assert!(place.good("plan g.json").contains("Makespan unknown"));
+}
+
+#[test]
+fn all_heuristics_are_compared_in_one_table() {
+    let place = worked_example();
+    let out = place.good("compare example.json --schedule s.txt --capacity UB=10");
+    assert_eq!(out.lines().count(), 13, "{out}");
+    let compared =
+        json(&place, "compare example.json --schedule s.txt --capacity UB=10 --heuristics lru,belady --json");
+    let rows = compared["rows"].as_array().unwrap();
+    let names: Vec<_> = rows.iter().map(|r| r["heuristic"].as_str().unwrap()).collect();
+    assert_eq!(names, ["lru", "belady"]);
+    assert!(rows.iter().all(|r| r["best"] == true && r["valid"] == true && r["extra_movement"] == 12));
+}
+
+#[test]
+fn comparing_does_not_depend_on_threads() {
+    let place = Place::with_example();
+    place.put("other.json", EXAMPLE.replace("\"Size\":6", "\"Size\":7"));
+    let rows = |threads: &str| {
+        let ran = assert_cmd::Command::cargo_bin("spillbench")
+            .unwrap()
+            .env("RAYON_NUM_THREADS", threads)
+            .current_dir(place.path("."))
+            .args(["compare", "example.json", "other.json", "--capacity", "UB=10", "--json"])
+            .output()
+            .unwrap();
+        let mut compared: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        for row in compared["rows"].as_array_mut().unwrap() {
+            row["elapsed_ms"] = 0.into();
+        }
+        compared
+    };
+    assert_eq!(rows("1"), rows("4"));
+}
+
+#[test]
+fn what_cannot_fit_is_refused_with_its_operands() {
+    let place = Place::new();
+    place.put(
+        "g.json",
+        EXAMPLE.replace("\"Bufs\":[0]", "\"Bufs\":[0,1]").replace("[2,3]", "[2,3],[2,1],[2,4],[1,7],[4,7]"),
+    );
+    assert_snapshot!(place.refused("plan g.json --capacity UB=11"), @r"
+    error: g.json: no plan exists on davinci with UB=11
+      node 1 (COPY_IN) needs 12 bytes of UB at once, which has 11: buffer 0 (6) buffer 1 (6)
+      node 4 (EXP) needs 12 bytes of UB at once, which has 11: buffer 0 (6) buffer 1 (6)
+    help: the operands of an op must be in UB together: give it 12 bytes (--capacity UB=12), or split what is too large; `spillbench inspect` lists the smallest capacities that do
+    ");
+    assert_snapshot!(place.refused("plan g.json --capacity UB=5"), @r"
+    error: g.json: no plan exists on davinci with UB=5
+      node 0: buffer 0 of 6 bytes is larger than UB (5 bytes)
+      node 2: buffer 1 of 6 bytes is larger than UB (5 bytes)
+      node 1 (COPY_IN) needs 12 bytes of UB at once, which has 5: buffer 0 (6) buffer 1 (6)
+      node 4 (EXP) needs 12 bytes of UB at once, which has 5: buffer 0 (6) buffer 1 (6)
+    help: the operands of an op must be in UB together: give it 12 bytes (--capacity UB=12), or split what is too large; `spillbench inspect` lists the smallest capacities that do
+    ");
+    place.put("g.json", EXAMPLE.replace("UB", "SRAM"));
+    assert_snapshot!(place.refused("compare g.json"), @r"
+    error: g.json: no plan exists on davinci
+      node 0 allocates in cache SRAM, which the hardware does not have
+    help: give a hardware file that has SRAM (--hardware FILE), or rename the Type in the graph
+    ");
+}
+
+#[test]
+fn conv_needs_3072_bytes_of_l1() {
+    let Some(conv) = data("cpmcm2025a/Conv_Case0.json") else { return };
+    let place = Place::new();
+    let refused = place.refused(&format!("plan {} --capacity L1=2560", conv.display()));
+    for part in ["node 107 (CONV_ADD) needs 3072 bytes of L1", "has 2560", "buffer 46 (1536)", "--capacity L1=3072"] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    let planned = json(&place, &format!("plan {} --capacity L1=3072 --json", conv.display()));
+    assert_eq!(planned["valid"], true);
+}
+
+#[test]
+fn arguments_that_do_not_go_together_are_refused() {
+    let place = worked_example();
+    assert_snapshot!(place.refused("plan example.json --heuristic beladi"), @r#"
+    error: there is no heuristic "beladi"
+    help: did you mean "belady"? (known: life-size, lru, belady, cost-belady, fifo, mru, lfu, random, largest, smallest, greedy-dual-size)
+    "#);
+    assert_snapshot!(place.refused("plan example.json --placement worst"), @r#"
+    error: there is no placement "worst"
+    help: did you mean "worst-fit"? (known: best-fit, first-fit, next-fit, worst-fit, two-ended)
+    "#);
+    assert_snapshot!(place.refused("plan example.json --strategies single,windows"), @r#"
+    error: there is no strategy or chain "windows"
+    help: did you mean "window"? (known: single, multi, window, postpone, default, postpone-first, none)
+    "#);
+    assert_snapshot!(place.refused("plan example.json --strategies single,single"), @r"
+    error: the strategy single stands twice
+    help: name each strategy once
+    ");
+    assert_snapshot!(place.refused("compare example.json example.json --schedule s.txt"), @r"
+    error: one schedule cannot belong to several graphs
+    help: compare one graph at a time when --schedule is given
+    ");
+    assert_snapshot!(place.refused("plan example.json --capacity UB=x"), @r#"
+    error: invalid value 'UB=x' for '--capacity <CACHE=BYTES>': "x" is not a whole number of bytes below 2^64, such as 3072 or 4K
+
+    For more information, try '--help'.
+    "#);
+}
