@@ -57,8 +57,9 @@
 //! - of two initial offsets of a buffer, the first counts; a segment without an address is compared
 //!   with none.
 //!
-//! Offenders are counted to the end; the first [`Report::LISTED`] of each rule are listed, in the
-//! order of the schedule wherever they have a place in it.
+//! Offenders are counted to the end; the first [`Report::LISTED`] of each rule are listed, along the
+//! schedule where they are met on a walk over it, along the plan's other lists and the graph's
+//! elsewhere. The same graph and plan always give the same report.
 //!
 //! # Cost
 //!
