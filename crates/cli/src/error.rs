@@ -2,16 +2,22 @@
 //! screen, with exit status 2.
 
 use crate::analysis::run::RunError;
-use crate::input::{Expect, ReadError};
+use crate::input::{Expect, ReadError, is_stdin};
 use spillbench_core::formats::FormatError;
+use spillbench_core::formats::output::OutputError;
 use spillbench_core::graph::GraphErrors;
 use spillbench_core::hardware::{FitError, HardwareError};
 use spillbench_core::schedule::ScheduleErrors;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use thiserror::Error;
+
+/// A path as messages show it.
+pub fn shown(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
 
 /// Why a command could not do its work.
 #[derive(Debug, Error)]
@@ -20,7 +26,7 @@ pub enum CliError {
     #[error("standard output: {0}")]
     Stdout(io::Error),
     /// A file could not be read.
-    #[error("{}: {source}", .file.display())]
+    #[error("{}: {source}", shown(.file))]
     Read {
         /// The file; `-` for standard input.
         file: PathBuf,
@@ -30,7 +36,7 @@ pub enum CliError {
         source: ReadError,
     },
     /// A file was read and makes no sense.
-    #[error("{}: {source}", .file.display())]
+    #[error("{}: {source}", shown(.file))]
     Format {
         /// The file; `-` for standard input.
         file: PathBuf,
@@ -38,7 +44,7 @@ pub enum CliError {
         source: FormatError,
     },
     /// A schedule that does not belong to the graph.
-    #[error("{}: {source}", .file.display())]
+    #[error("{}: {source}", shown(.file))]
     Schedule {
         /// The file; `-` for standard input.
         file: PathBuf,
@@ -46,7 +52,7 @@ pub enum CliError {
         source: ScheduleErrors,
     },
     /// The graph cannot run on the hardware, whatever its schedule.
-    #[error("{}: no plan exists on {hardware}", .file.display())]
+    #[error("{}: no plan exists on {hardware}", shown(.file))]
     Misfit {
         /// The graph.
         file: PathBuf,
@@ -56,7 +62,7 @@ pub enum CliError {
         misfits: Vec<FitError>,
     },
     /// A run without a result, for another reason than a misfit.
-    #[error("{}: {source}", .file.display())]
+    #[error("{}: {source}", shown(.file))]
     Run {
         /// The graph.
         file: PathBuf,
@@ -79,14 +85,8 @@ pub enum CliError {
         known: Vec<String>,
     },
     /// An output file could not be written.
-    #[allow(dead_code)] // Until plans and converted graphs are written.
-    #[error("{}: {source}", .path.display())]
-    Write {
-        /// The file or directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] OutputError),
     /// Arguments that do not go together.
     #[error("{what}")]
     Usage {
@@ -123,10 +123,10 @@ fn word(error: &CliError) -> String {
     let (details, total) = details(error);
     let mut text = match error {
         CliError::Format { file, source: FormatError::Graph(_) } => {
-            format!("error: {}: {} in the graph\n", file.display(), errors(total))
+            format!("error: {}: {} in the graph\n", shown(file), errors(total))
         }
         CliError::Schedule { file, .. } => {
-            format!("error: {}: {} in the schedule\n", file.display(), errors(total))
+            format!("error: {}: {} in the schedule\n", shown(file), errors(total))
         }
         other => format!("error: {}\n", one_screen(&other.to_string())),
     };
@@ -184,7 +184,8 @@ fn misfit(error: &FitError) -> String {
 
 fn help(error: &CliError) -> Option<String> {
     match error {
-        CliError::Stdout(_) | CliError::Write { .. } | CliError::Run { .. } => None,
+        CliError::Stdout(_) | CliError::Run { .. } => None,
+        CliError::Write(_) => Some("nothing was written; give another --out DIR".to_owned()),
         CliError::Read { source, expect, .. } => source.help(*expect),
         CliError::Format { source, .. } => format_help(source),
         CliError::Schedule { .. } => Some(

@@ -31,7 +31,7 @@ pub enum ReadError {
     #[error("holds nothing but white space in its first {HEAD} bytes")]
     Blank,
     /// The first byte that counts begins no JSON document.
-    #[error("is not a JSON graph: it begins with {found}, and a graph begins with '{{'")]
+    #[error("is not JSON: it begins with {found}, where a document begins with '{{'")]
     NotJson {
         /// The byte or character, made visible.
         found: String,
@@ -66,14 +66,12 @@ pub enum ReadError {
         message: String,
     },
     /// One file of a CSV pair is missing.
-    #[allow(dead_code)] // Until CSV graphs are read.
     #[error("the other file of the CSV pair, {missing}, is not there")]
     HalfPair {
         /// The missing file.
         missing: String,
     },
     /// A CSV file whose name does not say which half of a graph it is.
-    #[allow(dead_code)] // Until CSV graphs are read.
     #[error("a CSV graph is a pair of files <task>_Nodes.csv and <task>_Edges.csv")]
     CsvName,
 }
@@ -82,12 +80,12 @@ impl ReadError {
     /// What would help.
     pub fn help(&self, expect: Expect) -> Option<String> {
         let text = match self {
-            Self::Io(e) if e.kind() == io::ErrorKind::NotFound && expect == Expect::JsonObject => {
+            Self::Io(e) if e.kind() == io::ErrorKind::NotFound && expect == Expect::Graph => {
                 "give the path of a JSON graph, of one file of a CSV pair or their common prefix, or - for standard \
                  input"
             }
             Self::Directory => "give a file inside it",
-            Self::NotJson { .. } | Self::Blank | Self::Csv => {
+            Self::NotJson { .. } | Self::Blank | Self::Csv if expect == Expect::Graph => {
                 "a graph is {\"Nodes\": [...], \"Edges\": [[from, to], ...]} or a CSV pair; \
                  `spillbench convert` turns one into the other"
             }
@@ -95,7 +93,7 @@ impl ReadError {
                 "give either file of the pair, or their common prefix; both must be there"
             }
             Self::NotNumbers { .. } => "a schedule has one node id per line, or is a JSON array of ids",
-            Self::Io(_) | Self::TooLarge | Self::BrokenHead { .. } | Self::NotText { .. } => return None,
+            _ => return None,
         };
         Some(text.to_owned())
     }
@@ -104,8 +102,10 @@ impl ReadError {
 /// What an input is expected to hold; decides how its first bytes are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// A JSON object.
-    JsonObject,
+    /// A graph, as a JSON object.
+    Graph,
+    /// A plan document, a JSON object.
+    Plan,
     /// Whole numbers, one or a pair per line, or a JSON array of them.
     Numbers,
     /// Text in UTF-8: CSV or TOML.
@@ -166,13 +166,13 @@ fn check_head(head: &[u8], whole: bool, expect: Expect) -> Result<(), ReadError>
                 None => Ok(()),
             }
         }
-        Expect::JsonObject if first != b'{' => {
+        Expect::Graph | Expect::Plan if first != b'{' => {
             let table = [&b"Id,"[..], b"StartNodeId,"].iter().any(|h| body.trim_ascii_start().starts_with(h));
             Err(if table { ReadError::Csv } else { ReadError::NotJson { found: visible(first) } })
         }
         // A broken short input is left to the reader of the format, whose message says more.
-        Expect::JsonObject if whole => Ok(()),
-        Expect::JsonObject => check_json_prefix(body),
+        Expect::Graph | Expect::Plan if whole => Ok(()),
+        Expect::Graph | Expect::Plan => check_json_prefix(body),
     }
 }
 
@@ -231,9 +231,9 @@ mod tests {
     #[test]
     fn endless_garbage_is_refused_from_its_first_bytes() {
         for (byte, expect) in [
-            (0, Expect::JsonObject),
-            (b'{', Expect::JsonObject),
-            (b' ', Expect::JsonObject),
+            (0, Expect::Graph),
+            (b'{', Expect::Graph),
+            (b' ', Expect::Graph),
             (0, Expect::Text),
             (b'y', Expect::Numbers),
         ] {
@@ -249,26 +249,23 @@ mod tests {
         for i in 0..20_000 {
             json.extend_from_slice(format!("{{\"Id\":{i},\"Op\":\"\u{e9}\u{e9}\"}},").as_bytes());
         }
-        assert_eq!(read_checked(&json[..], 3, Expect::JsonObject).unwrap(), json);
+        assert_eq!(read_checked(&json[..], 3, Expect::Graph).unwrap(), json);
     }
 
     #[test]
     fn the_first_byte_is_named() {
         assert_eq!(
-            error(b"\x00\x00", Expect::JsonObject),
-            "is not a JSON graph: it begins with byte 0x00, and a graph begins with '{'"
+            error(b"\x00\x00", Expect::Graph),
+            "is not JSON: it begins with byte 0x00, where a document begins with '{'"
         );
-        assert_eq!(
-            error(b" [1]", Expect::JsonObject),
-            "is not a JSON graph: it begins with '[', and a graph begins with '{'"
-        );
-        assert!(error(b"Id,Op,BufId\n", Expect::JsonObject).contains("CSV table"));
+        assert_eq!(error(b" [1]", Expect::Graph), "is not JSON: it begins with '[', where a document begins with '{'");
+        assert!(error(b"Id,Op,BufId\n", Expect::Graph).contains("CSV table"));
     }
 
     #[test]
     fn short_inputs_are_left_to_the_reader_of_the_format() {
         for text in [&b""[..], b"  \n", b"{\"Nodes\": oops"] {
-            assert_eq!(read_checked(text, 0, Expect::JsonObject).unwrap(), text);
+            assert_eq!(read_checked(text, 0, Expect::Graph).unwrap(), text);
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use crate::console::Console;
 use crate::error::CliError;
+use crate::resolve::{Task, normalize_name};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use spillbench_core::checker::{Report, Rule};
 use spillbench_core::hardware::Hardware;
 use spillbench_core::metrics::{Metrics, Split};
+use spillbench_core::plan::Settings;
 use spillbench_core::units::{Bytes, Cycles};
 use spillbench_core::{Graph, Machine};
 use std::fmt;
@@ -80,6 +82,21 @@ pub fn count(number: usize, what: &str) -> String {
 /// `part` of `whole` in per cent; `-` when the whole is 0.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1}%", part as f64 * 100.0 / whole as f64) }
+}
+
+/// What was planned, on what, and how, in one line.
+pub fn headline(task: &Task, settings: &Settings) -> String {
+    let chain = if settings.strategies.is_empty() { "no strategy".to_owned() } else { settings.strategies.join("+") };
+    format!(
+        "{} on {}: {}, {}; {}, {chain}, {}, normalize {}",
+        task.name,
+        settings.hardware.name,
+        count(task.graph.node_count(), "node"),
+        count(task.graph.buffer_count(), "buffer"),
+        settings.heuristic,
+        settings.placement,
+        normalize_name(settings.normalize),
+    )
 }
 
 /// The figures of a valid plan: a table by cache, and what is one number for all of them.

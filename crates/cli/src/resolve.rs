@@ -4,11 +4,13 @@
 mod graph;
 mod hardware;
 mod names;
+mod plan_files;
 mod policy;
 
-pub use graph::{Task, task, task_at};
+pub use graph::{EDGES_CSV, GraphFormat, NODES_CSV, Task, task, task_at};
 pub use hardware::{hardware, machine, misfit};
 pub use names::unknown;
+pub use plan_files::{MEMORY_TXT, PLAN_JSON, PlanSource, SCHEDULE_TXT, SPILL_TXT, plan_files};
 pub use policy::{heuristics, policy, settings};
 
 use crate::analysis::run::RunError;
@@ -61,18 +63,21 @@ pub fn run_error(task: &Task, hardware: &Hardware, error: RunError) -> CliError 
 /// When it cannot be read or does not belong to the graph.
 pub fn schedule(args: &ScheduleArgs, task: &Task) -> Result<Schedule, CliError> {
     let level = normalize(&args.normalize)?;
-    let schedule = match &args.schedule {
-        None => Schedule::default_for(&task.graph),
-        Some(path) if is_stdin(path) && is_stdin(&task.file) => {
-            return Err(CliError::usage(
-                "both the graph and the schedule are to come from standard input",
-                "give one of them as a file",
-            ));
-        }
-        Some(path) => {
-            let ids = schedule_text::read(&read(path, Expect::Numbers)?).map_err(in_file(path))?;
-            Schedule::from_ids(&task.graph, &ids).map_err(|source| CliError::Schedule { file: path.clone(), source })?
-        }
-    };
-    Ok(schedule.normalized(&task.graph, level))
+    Ok(given_schedule(args, task)?.normalized(&task.graph, level))
+}
+
+/// The schedule as it was given, or the default one.
+///
+/// # Errors
+/// As [`schedule`].
+pub fn given_schedule(args: &ScheduleArgs, task: &Task) -> Result<Schedule, CliError> {
+    let Some(path) = &args.schedule else { return Ok(Schedule::default_for(&task.graph)) };
+    if is_stdin(path) && is_stdin(&task.file) {
+        return Err(CliError::usage(
+            "both the graph and the schedule are to come from standard input",
+            "give one of them as a file",
+        ));
+    }
+    let ids = schedule_text::read(&read(path, Expect::Numbers)?).map_err(in_file(path))?;
+    Schedule::from_ids(&task.graph, &ids).map_err(|source| CliError::Schedule { file: path.clone(), source })
 }

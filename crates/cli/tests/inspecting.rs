@@ -40,6 +40,7 @@ fn a_small_graph_is_inspected() {
            0  UB        6  backed     2     5
            1  UB        6  backed     2     5
 
+    The default policy plans it without a spill.
     A plan exists on davinci.
     ");
 }
@@ -48,7 +49,7 @@ fn a_small_graph_is_inspected() {
 fn what_does_not_fit_is_named() {
     let out = Place::with_example().good("inspect example.json --capacity UB=5");
     assert_snapshot!(out.lines().skip_while(|l| !l.starts_with("No plan")).collect::<Vec<_>>().join("\n"), @r"
-    No plan exists on davinci:
+    No plan exists on davinci with UB=5:
       node 0: buffer 0 of 6 bytes is larger than UB (5 bytes)
       node 2: buffer 1 of 6 bytes is larger than UB (5 bytes)
     ");

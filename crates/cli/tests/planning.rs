@@ -6,11 +6,11 @@ use common::{EXAMPLE, Place, data};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-/// The output without its last line, which tells times.
+/// The output without the line that tells times.
 fn without_times(out: &str) -> String {
-    let lines: Vec<_> = out.lines().collect();
-    assert!(lines[lines.len() - 1].starts_with("Planned in "), "{out}");
-    lines[..lines.len() - 1].join("\n")
+    let (times, lines): (Vec<_>, Vec<_>) = out.lines().partition(|l| l.starts_with("Planned in "));
+    assert_eq!(times.len(), 1, "{out}");
+    lines.join("\n")
 }
 
 fn json(place: &Place, line: &str) -> Value {
@@ -38,6 +38,7 @@ fn the_worked_example_is_planned() {
     Extra movement 12 bytes in 2 spills; peak demand 12 bytes.
     Makespan 354 cycles (literal 349), at least 344.
     4 requests for space, 2 found no hole: single 2.
+    Nothing is written: --out DIR names a directory for the plan.
     ");
     let out = place.good("plan example.json --schedule s.txt --capacity UB=10 --strategies postpone-first");
     assert_snapshot!(without_times(&out), @r"
@@ -48,6 +49,7 @@ fn the_worked_example_is_planned() {
     Extra movement 0 bytes in 0 spills; peak demand 6 bytes.
     Makespan 30 cycles (literal 30), at least 20.
     3 requests for space, 1 found no hole: postponed 1.
+    Nothing is written: --out DIR names a directory for the plan.
     ");
 }
 
@@ -204,4 +206,71 @@ fn arguments_that_do_not_go_together_are_refused() {
 
     For more information, try '--help'.
     "#);
+}
+
+/// The files of a plan, in the order of their names.
+const FILES: [&str; 4] = ["example_memory.txt", "example_plan.json", "example_schedule.txt", "example_spill.txt"];
+
+#[test]
+fn a_plan_is_written_as_text_and_as_a_document() {
+    let place = worked_example();
+    let out = place.good("plan example.json --schedule s.txt --capacity UB=10 --out made/plans");
+    assert!(out.ends_with("example_plan.json\n"), "{out}");
+    assert_eq!(place.names("made/plans"), FILES);
+    assert_eq!(place.text("made/plans/example_schedule.txt"), "0\n1\n8\n2\n10\n9\n4\n5\n11\n3\n6\n7\n");
+    assert_eq!(place.text("made/plans/example_memory.txt"), "0:0\n1:0\n");
+    assert_eq!(place.text("made/plans/example_spill.txt"), "0:0\n1:0\n");
+    let document: Value = serde_json::from_str(&place.text("made/plans/example_plan.json")).unwrap();
+    assert_eq!(document["metrics"]["extra_movement"], 12);
+    assert_eq!(document["task"], "example");
+    assert!(!place.text("made/plans/example_plan.json").contains("elapsed"));
+}
+
+#[test]
+fn the_same_plan_is_the_same_bytes() {
+    let place = worked_example();
+    for dir in ["one", "two"] {
+        place.good(&format!("plan example.json --capacity UB=10 --heuristic random --seed 7 --out {dir}"));
+    }
+    for file in FILES {
+        assert_eq!(place.text(&format!("one/{file}")), place.text(&format!("two/{file}")), "{file}");
+    }
+}
+
+#[test]
+fn a_task_may_have_another_name() {
+    let place = worked_example();
+    place.good("plan example.json --task other --out . --json");
+    assert!(place.names(".").contains(&"other_plan.json".to_owned()));
+    let out = place.run_with("plan - --task piped --out . -q", EXAMPLE);
+    assert_eq!(out.status, 0, "{}", out.err);
+    assert!(place.names(".").contains(&"piped_plan.json".to_owned()));
+    assert_snapshot!(place.refused("plan example.json --task ../out --out ."), @r#"
+    error: "../out" is no name for a task
+    help: it begins file names: give --task NAME without /
+    "#);
+}
+
+#[test]
+fn nothing_is_left_behind_where_a_plan_cannot_be_written() {
+    let place = worked_example();
+    place.put("file", "");
+    let scrub = |message: String| message.replace(&place.path("").display().to_string(), "");
+    assert_snapshot!(scrub(place.refused("plan example.json --out file")), @r"
+    error: file is not a directory
+    help: nothing was written; give another --out DIR
+    ");
+    assert_snapshot!(scrub(place.refused("plan example.json --out file/deeper")), @r"
+    error: cannot create the directory file/deeper: Not a directory (os error 20)
+    help: nothing was written; give another --out DIR
+    ");
+    std::fs::create_dir_all(place.path("out/example_plan.json")).unwrap();
+    assert_snapshot!(scrub(place.refused("plan example.json --out out")), @r"
+    error: cannot write out/example_plan.json: a directory has that name
+    help: nothing was written; give another --out DIR
+    ");
+    assert_eq!(place.names("out"), ["example_plan.json"]);
+    // A graph that is refused leaves no directory behind either.
+    place.refused("plan example.json --capacity UB=1 --out fresh");
+    assert!(!place.path("fresh").exists());
 }

@@ -134,7 +134,7 @@ fn empty_graphs_and_files_are_refused() {
     assert_snapshot!(message(""), @"error: g.json: the file is empty");
     assert_snapshot!(message(" \r\n"), @"error: g.json: the file is empty");
     assert_snapshot!(message("\u{feff}[]"), @r#"
-    error: g.json: is not a JSON graph: it begins with '[', and a graph begins with '{'
+    error: g.json: is not JSON: it begins with '[', where a document begins with '{'
     help: a graph is {"Nodes": [...], "Edges": [[from, to], ...]} or a CSV pair; `spillbench convert` turns one into the other
     "#);
 }
@@ -186,7 +186,7 @@ fn garbage_is_refused_at_once_whatever_its_size() {
     // Sparse: 200 MB of zero bytes, which take no room on the disk.
     std::fs::File::create(place.path("big.json")).unwrap().set_len(200_000_000).unwrap();
     assert_snapshot!(place.refused("inspect big.json"), @r#"
-    error: big.json: is not a JSON graph: it begins with byte 0x00, and a graph begins with '{'
+    error: big.json: is not JSON: it begins with byte 0x00, where a document begins with '{'
     help: a graph is {"Nodes": [...], "Edges": [[from, to], ...]} or a CSV pair; `spillbench convert` turns one into the other
     "#);
     std::fs::File::create(place.path("huge.json")).unwrap().set_len(3 << 30).unwrap();
@@ -203,7 +203,7 @@ fn garbage_is_refused_at_once_whatever_its_size() {
 #[test]
 fn endless_input_is_refused() {
     assert_snapshot!(Place::new().refused("inspect /dev/zero"), @r#"
-    error: /dev/zero: is not a JSON graph: it begins with byte 0x00, and a graph begins with '{'
+    error: /dev/zero: is not JSON: it begins with byte 0x00, where a document begins with '{'
     help: a graph is {"Nodes": [...], "Edges": [[from, to], ...]} or a CSV pair; `spillbench convert` turns one into the other
     "#);
 }

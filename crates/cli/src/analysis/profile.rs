@@ -5,6 +5,7 @@ use serde::Serialize;
 use spillbench_core::graph::{Buffer, Graph, NodeKind};
 use spillbench_core::hardware::{Hardware, smallest_capacities};
 use spillbench_core::index::{BufIx, CacheIx, OpIx, PipeIx};
+use spillbench_core::plan::Plan;
 use spillbench_core::schedule::Schedule;
 use spillbench_core::units::{BufId, Bytes, Id};
 use std::cmp::Reverse;
@@ -79,6 +80,36 @@ pub struct BufferProfile {
     pub life: usize,
 }
 
+/// A buffer that a plan moves.
+#[derive(Clone, Debug, Serialize)]
+pub struct MovedBuffer {
+    /// The buffer.
+    #[serde(flatten)]
+    pub buffer: BufferProfile,
+    /// How often it is spilled.
+    pub spills: usize,
+    /// Bytes that its spills move.
+    pub moved: Bytes,
+}
+
+/// The buffers that a plan moves most, by rising id among equals.
+pub fn most_moved(graph: &Graph, schedule: &Schedule, plan: &Plan, top: usize) -> Vec<MovedBuffer> {
+    let lives = lives(graph, schedule);
+    let mut spills: BTreeMap<BufIx, usize> = BTreeMap::new();
+    for buf in plan.spills.iter().filter_map(|s| graph.buf_by_id(s.buf)) {
+        *spills.entry(buf).or_default() += 1;
+    }
+    let moved = |(b, spills): (BufIx, usize)| MovedBuffer {
+        buffer: describe(graph, b, lives[b]),
+        spills,
+        moved: Bytes(graph.buf(b).movement().0 * spills as u64),
+    };
+    let mut moved: Vec<_> = spills.into_iter().map(moved).collect();
+    moved.sort_by_key(|m| (Reverse(m.moved), m.buffer.buf));
+    moved.truncate(top);
+    moved
+}
+
 /// A graph seen along one schedule.
 #[derive(Debug, Serialize)]
 pub struct Profile {
@@ -124,13 +155,13 @@ impl Profile {
 }
 
 /// A buffer with its place in the graph.
-pub fn describe(graph: &Graph, b: BufIx, life: usize) -> BufferProfile {
+fn describe(graph: &Graph, b: BufIx, life: usize) -> BufferProfile {
     let &Buffer { id, size, cache, backed, .. } = graph.buf(b);
     BufferProfile { buf: id, cache: graph.cache_name(cache).to_owned(), size, backed, uses: graph.users(b).len(), life }
 }
 
 /// Positions from `ALLOC` to `FREE`, per buffer.
-pub fn lives(graph: &Graph, schedule: &Schedule) -> TiVec<BufIx, usize> {
+fn lives(graph: &Graph, schedule: &Schedule) -> TiVec<BufIx, usize> {
     let place = schedule.positions();
     graph.bufs().map(|b| graph.buf(b)).map(|b| place[b.free].index() - place[b.alloc].index()).collect()
 }

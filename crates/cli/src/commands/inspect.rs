@@ -1,15 +1,19 @@
 //! `spillbench inspect`: what a graph is made of, where it presses, and whether it fits.
 
-use crate::analysis::profile::{BufferProfile, CacheProfile, Profile};
+use crate::analysis::profile::{BufferProfile, CacheProfile, MovedBuffer, Profile, most_moved};
 use crate::args::{GraphArgs, HardwareArgs, ScheduleArgs};
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::report::{Grid, capacity, count, grouped, percent};
-use crate::resolve;
+use crate::resolve::{self, Task};
 use clap::Args;
 use serde::Serialize;
-use spillbench_core::hardware::Machine;
+use spillbench_core::hardware::{FitError, Hardware, Machine};
+use spillbench_core::plan::Plan;
+use spillbench_core::planner::{PlanError, Workspace};
+use spillbench_core::schedule::Schedule;
 use spillbench_core::units::Bytes;
+use spillbench_heuristics::Policy;
 
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]
@@ -38,6 +42,8 @@ struct Inspection<'a> {
     misfits: Vec<String>,
     #[serde(flatten)]
     profile: &'a Profile,
+    /// The buffers that the default policy moves most; null where no plan exists.
+    most_moved: Option<Vec<MovedBuffer>>,
 }
 
 impl InspectArgs {
@@ -49,11 +55,7 @@ impl InspectArgs {
         let hardware = resolve::hardware(&self.hardware)?;
         let task = resolve::task(&self.graph, console)?;
         let schedule = resolve::schedule(&self.schedule, &task)?;
-        let machine = Machine::resolve(&task.graph, &hardware);
-        let misfits = match &machine {
-            Ok(machine) => machine.misfits(&task.graph),
-            Err(unknown) => unknown.clone(),
-        };
+        let (misfits, plan) = try_plan(&task, &hardware, &schedule)?;
         let profile = Profile::of(&task.graph, &schedule, &hardware, self.top);
         let inspection = Inspection {
             task: &task.name,
@@ -61,6 +63,7 @@ impl InspectArgs {
             fits: misfits.is_empty(),
             misfits: misfits.iter().map(ToString::to_string).collect(),
             profile: &profile,
+            most_moved: plan.map(|plan| most_moved(&task.graph, &schedule, &plan, self.top)),
         };
         if self.json {
             console.json(&inspection)?;
@@ -68,6 +71,19 @@ impl InspectArgs {
             print(&inspection, self.top, console)?;
         }
         Ok(Outcome::Done)
+    }
+}
+
+/// What stands in the way of any plan, or the plan of the default policy.
+fn try_plan(task: &Task, hardware: &Hardware, schedule: &Schedule) -> Result<(Vec<FitError>, Option<Plan>), CliError> {
+    let machine = match Machine::resolve(&task.graph, hardware) {
+        Ok(machine) => machine,
+        Err(unknown) => return Ok((unknown, None)),
+    };
+    match Policy::default().plan(&task.graph, &machine, schedule, &mut Workspace::default()) {
+        Ok(plan) => Ok((Vec::new(), Some(plan))),
+        Err(PlanError::Misfit(misfits)) => Ok((misfits, None)),
+        Err(error) => Err(resolve::run_error(task, hardware, error.into())),
     }
 }
 
@@ -89,6 +105,13 @@ fn print(inspection: &Inspection<'_>, top: usize, console: &mut Console) -> Resu
     console.line(format_args!("Ops\n{}", op_grid(profile)))?;
     console.line(format_args!("Most used buffers\n{}", buffer_grid(&profile.most_used)))?;
     console.line(format_args!("Longest-lived buffers\n{}", buffer_grid(&profile.longest_lived)))?;
+    match inspection.most_moved.as_deref() {
+        None => {}
+        Some([]) => console.line("The default policy plans it without a spill.")?,
+        Some(moved) => {
+            console.line(format_args!("Buffers that the default policy moves most\n{}", moved_grid(moved)))?;
+        }
+    }
     print_fit(inspection, top, console)
 }
 
@@ -109,7 +132,7 @@ fn cache_grid(caches: &[CacheProfile]) -> Grid {
         Grid::new(&["<cache", "capacity", "buffers", "backed", "bytes", "peak demand", "of capacity", "at node"]);
     for c in caches {
         let of_capacity = match c.capacity {
-            Some(spillbench_core::hardware::Hardware::UNBOUNDED) | None => "-".to_owned(),
+            Some(Hardware::UNBOUNDED) | None => "-".to_owned(),
             Some(Bytes(capacity)) => percent(c.peak_demand.0, capacity),
         };
         grid.row([
@@ -168,17 +191,31 @@ fn op_grid(profile: &Profile) -> Grid {
     grid
 }
 
+const BUFFER_HEAD: [&str; 6] = ["buffer", "<cache", "size", "<kind", "uses", "life"];
+
+fn buffer_cells(b: &BufferProfile) -> [String; 6] {
+    [
+        b.buf.to_string(),
+        b.cache.clone(),
+        grouped(b.size),
+        if b.backed { "backed" } else { "generated" }.to_owned(),
+        grouped(b.uses as u64),
+        grouped(b.life as u64),
+    ]
+}
+
 fn buffer_grid(buffers: &[BufferProfile]) -> Grid {
-    let mut grid = Grid::new(&["buffer", "<cache", "size", "<kind", "uses", "life"]);
+    let mut grid = Grid::new(&BUFFER_HEAD);
     for b in buffers {
-        grid.row([
-            b.buf.to_string(),
-            b.cache.clone(),
-            grouped(b.size),
-            if b.backed { "backed" } else { "generated" }.to_owned(),
-            grouped(b.uses as u64),
-            grouped(b.life as u64),
-        ]);
+        grid.row(buffer_cells(b));
+    }
+    grid
+}
+
+fn moved_grid(buffers: &[MovedBuffer]) -> Grid {
+    let mut grid = Grid::new(&[&BUFFER_HEAD[..], &["spills", "moved"]].concat());
+    for b in buffers {
+        grid.row(buffer_cells(&b.buffer).into_iter().chain([grouped(b.spills as u64), grouped(b.moved)]));
     }
     grid
 }

@@ -2,8 +2,10 @@
 //!
 //! A new command is a file here, a variant of [`Command`] and an arm of [`Command::run`].
 
+mod check;
 mod compare;
 mod completions;
+mod convert;
 mod inspect;
 mod list;
 mod plan;
@@ -17,10 +19,14 @@ use clap::Subcommand;
 pub enum Command {
     /// Plan a schedule: addresses for every buffer, and the spills that make it fit
     Plan(plan::PlanArgs),
+    /// Check a plan by the rules, and measure it
+    Check(check::CheckArgs),
     /// Plan with every victim heuristic and show them side by side
     Compare(compare::CompareArgs),
     /// Show what a graph is made of, and whether it fits
     Inspect(inspect::InspectArgs),
+    /// Turn a graph from JSON into a CSV pair, or back
+    Convert(convert::ConvertArgs),
     /// List what names stand for: heuristics, strategies, placements, presets, ...
     List(list::ListArgs),
     /// Print a completion script for a shell
@@ -35,8 +41,10 @@ impl Command {
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
         match self {
             Self::Plan(args) => args.run(console),
+            Self::Check(args) => args.run(console),
             Self::Compare(args) => args.run(console),
             Self::Inspect(args) => args.run(console),
+            Self::Convert(args) => args.run(console),
             Self::List(args) => args.run(console),
             Self::Completions(args) => args.run(console),
         }

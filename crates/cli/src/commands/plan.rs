@@ -1,27 +1,39 @@
 //! `spillbench plan`: plans a schedule, checks the plan, shows and writes it.
 
-use crate::analysis::run::{Figures, Run, milliseconds};
+use crate::analysis::run::{Figures, Run, Verdict, milliseconds};
 use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
 use crate::report::{self, count, grouped};
-use crate::resolve::{self, Task};
+use crate::resolve::{self, MEMORY_TXT, PLAN_JSON, SCHEDULE_TXT, SPILL_TXT, Task};
 use crate::trace::DecisionLog;
 use clap::Args;
 use serde::Serialize;
 use spillbench_core::Machine;
+use spillbench_core::formats::output::FileSet;
+use spillbench_core::formats::plan_json::{self, PlanDocument};
+use spillbench_core::formats::plan_text;
 use spillbench_core::plan::{Counters, Settings};
 use spillbench_core::planner::{Observer, Workspace};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Instant;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    spillbench plan Conv_Case0.json --heuristic belady\n  \
-    spillbench plan Conv_Case0.json --capacity L1=3072 --strategies postpone-first -v")]
+    spillbench plan Conv_Case0.json --heuristic belady --out plans/\n  \
+    spillbench plan Conv_Case0.json --capacity L1=3072 --strategies postpone-first -v\n\n\
+    Without --out nothing is written.")]
 pub struct PlanArgs {
     #[command(flatten)]
     graph: GraphArgs,
+    /// The directory to write into.
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Write <TASK>_schedule.txt, <TASK>_memory.txt, <TASK>_spill.txt and <TASK>_plan.json into this directory"
+    )]
+    out: Option<PathBuf>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -39,7 +51,7 @@ pub struct PlanArgs {
 #[derive(Debug, Serialize)]
 struct Planned<'a> {
     task: &'a str,
-    settings: &'a Settings,
+    settings: Option<&'a Settings>,
     #[serde(flatten)]
     figures: Figures<'a>,
     counters: Option<Counters>,
@@ -54,6 +66,8 @@ impl PlanArgs {
     /// When an input cannot be read, no plan exists, or the files cannot be written.
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
         let started = Instant::now();
+        // A directory that cannot be made is told before any work.
+        let files = self.out.as_ref().map(FileSet::new).transpose()?;
         let hardware = resolve::hardware(&self.hardware)?;
         let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
         let normalize = resolve::normalize(&self.schedule.normalize)?;
@@ -67,52 +81,75 @@ impl PlanArgs {
             .map_err(|e| resolve::run_error(&task, &hardware, e))?;
         drop(log);
         let settings = resolve::settings(&policy, normalize, hardware);
-        let outcome = if run.verdict.report.is_valid() { Outcome::Done } else { Outcome::Refuted };
-        if self.json {
-            let (figures, counters, elapsed_ms) =
-                (run.verdict.figures(), run.plan.counters, milliseconds(run.planning));
-            console.json(&Planned { task: &task.name, settings: &settings, figures, counters, elapsed_ms })?;
-        } else {
-            print(&task, &machine, &settings, &run, reading, console)?;
+        if !run.verdict.report.is_valid() {
+            console.line("The plan is not valid: this is a defect of the planner; nothing is written.")?;
+            report::violations(&run.verdict.report, console)?;
+            return Ok(Outcome::Refuted);
         }
-        Ok(outcome)
+        let Run { plan, verdict, planning, checking } = run;
+        let metrics = verdict.metrics.clone();
+        let document = PlanDocument { task: task.name.clone(), settings: Some(settings), plan, metrics };
+        let written = files.map(|files| write(files, &document)).transpose()?;
+        let shown = Shown { task: &task, document: &document, verdict: &verdict };
+        if self.json {
+            shown.json(milliseconds(planning), console)?;
+        } else {
+            shown.print(&machine, console)?;
+            console.line(format_args!(
+                "Planned in {:.1} ms; read in {:.1}, checked and measured in {:.1}.",
+                milliseconds(planning),
+                milliseconds(reading),
+                milliseconds(checking)
+            ))?;
+            console.line(match written {
+                None => "Nothing is written: --out DIR names a directory for the plan.".to_owned(),
+                Some(paths) => {
+                    let paths: Vec<_> = paths.iter().map(|p| p.display().to_string()).collect();
+                    format!("Written: {}", paths.join(", "))
+                }
+            })?;
+        }
+        Ok(Outcome::Done)
     }
 }
 
-fn print(
-    task: &Task,
-    machine: &Machine,
-    settings: &Settings,
-    run: &Run,
-    reading: Duration,
-    console: &mut Console,
-) -> Result<(), CliError> {
-    console.line(format_args!(
-        "{} on {}: {}, {}; {}, {}, {}, normalize {}",
-        task.name,
-        settings.hardware.name,
-        count(task.graph.node_count(), "node"),
-        count(task.graph.buffer_count(), "buffer"),
-        settings.heuristic,
-        if settings.strategies.is_empty() { "no strategy".to_owned() } else { settings.strategies.join("+") },
-        settings.placement,
-        resolve::normalize_name(settings.normalize),
-    ))?;
-    if let Some(metrics) = &run.verdict.metrics {
-        console.line(format_args!("\n{}", report::figures(&task.graph, machine, metrics)))?;
-    } else {
-        console.line("\nThe plan is not valid: this is a defect of the planner.")?;
-        report::violations(&run.verdict.report, console)?;
+/// Writes the three text files and, last, the document.
+fn write(mut files: FileSet, document: &PlanDocument) -> Result<Vec<PathBuf>, CliError> {
+    let PlanDocument { task, plan, .. } = document;
+    files.write(&format!("{task}{SCHEDULE_TXT}"), |out| plan_text::write_schedule(plan, out))?;
+    files.write(&format!("{task}{MEMORY_TXT}"), |out| plan_text::write_memory(plan, out))?;
+    files.write(&format!("{task}{SPILL_TXT}"), |out| plan_text::write_spills(plan, out))?;
+    files.write(&format!("{task}{PLAN_JSON}"), |out| plan_json::write(document, out))?;
+    Ok(files.commit()?)
+}
+
+/// A valid plan as it is shown.
+struct Shown<'a> {
+    task: &'a Task,
+    document: &'a PlanDocument,
+    verdict: &'a Verdict,
+}
+
+impl Shown<'_> {
+    fn json(&self, elapsed_ms: f64, console: &mut Console) -> Result<(), CliError> {
+        console.json(&Planned {
+            task: &self.task.name,
+            settings: self.document.settings.as_ref(),
+            figures: self.verdict.figures(),
+            counters: self.document.plan.counters,
+            elapsed_ms,
+        })
     }
-    if let Some(counters) = &run.plan.counters {
-        console.line(requests(counters))?;
+
+    fn print(&self, machine: &Machine, console: &mut Console) -> Result<(), CliError> {
+        if let Some(settings) = &self.document.settings {
+            console.line(report::headline(self.task, settings))?;
+        }
+        if let Some(metrics) = &self.verdict.metrics {
+            console.line(format_args!("\n{}", report::figures(&self.task.graph, machine, metrics)))?;
+        }
+        self.document.plan.counters.map_or(Ok(()), |counters| console.line(requests(&counters)))
     }
-    console.line(format_args!(
-        "Planned in {:.1} ms; read in {:.1}, checked and measured in {:.1}.",
-        milliseconds(run.planning),
-        milliseconds(reading),
-        milliseconds(run.checking)
-    ))
 }
 
 /// What the planner did, in one sentence.
@@ -125,15 +162,16 @@ fn requests(c: &Counters) -> String {
         ("last resort", c.last_resort),
     ];
     let met: Vec<_> = met.iter().filter(|m| m.1 > 0).map(|m| format!("{} {}", m.0, grouped(m.1))).collect();
-    let mut text = format!("{} requests for space, {} found no hole", grouped(c.requests), grouped(c.failed_requests));
+    let mut text =
+        format!("{} for space, {} found no hole", count(c.requests as usize, "request"), grouped(c.failed_requests));
     if !met.is_empty() {
         text.push_str(&format!(": {}", met.join(", ")));
     }
     if c.repacks > 0 {
-        text.push_str(&format!(" ({} repacks)", grouped(c.repacks)));
+        text.push_str(&format!(" ({})", count(c.repacks as usize, "repack")));
     }
     if c.prefetched > 0 {
-        text.push_str(&format!("; {} reloads prefetched", grouped(c.prefetched)));
+        text.push_str(&format!("; {} prefetched", count(c.prefetched as usize, "reload")));
     }
     text + "."
 }

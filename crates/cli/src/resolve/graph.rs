@@ -3,9 +3,10 @@
 use super::{in_file, read};
 use crate::args::GraphArgs;
 use crate::console::Console;
-use crate::error::CliError;
-use crate::input::{Expect, is_stdin};
+use crate::error::{CliError, shown};
+use crate::input::{Expect, ReadError, is_stdin};
 use crate::report::times;
+use spillbench_core::formats::graph_csv::{self, CsvError};
 use spillbench_core::formats::graph_json;
 use spillbench_core::graph::{Graph, Notice};
 use std::ffi::OsStr;
@@ -18,8 +19,31 @@ pub struct Task {
     pub name: String,
     /// Where the graph came from; `-` for standard input.
     pub file: PathBuf,
+    /// How it was written there.
+    pub format: GraphFormat,
     /// The graph.
     pub graph: Graph,
+}
+
+/// How a graph is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum GraphFormat {
+    /// One JSON document.
+    Json,
+    /// A pair of CSV tables.
+    Csv,
+}
+
+/// Endings of the names of a CSV pair, after the name of the task.
+pub const NODES_CSV: &str = "_Nodes.csv";
+/// See [`NODES_CSV`].
+pub const EDGES_CSV: &str = "_Edges.csv";
+
+/// The files of a graph.
+#[derive(Debug, PartialEq, Eq)]
+enum Source {
+    Json(PathBuf),
+    Csv { prefix: String, nodes: PathBuf, edges: PathBuf },
 }
 
 /// Reads the graph and says what was passed over.
@@ -35,12 +59,20 @@ pub fn task(args: &GraphArgs, console: &Console) -> Result<Task, CliError> {
 /// # Errors
 /// As [`task`].
 pub fn task_at(path: &Path, name: Option<&str>, console: &Console) -> Result<Task, CliError> {
-    let name = task_name(name.map_or_else(|| stem(path), str::to_owned))?;
-    let (graph, notices) = read_json(path)?;
+    let source = source(path)?;
+    let stem = match &source {
+        Source::Json(path) => stem(path),
+        Source::Csv { prefix, .. } => prefix.clone(),
+    };
+    let (format, (graph, notices)) = match &source {
+        Source::Json(path) => (GraphFormat::Json, read_json(path)?),
+        Source::Csv { nodes, edges, .. } => (GraphFormat::Csv, read_csv(nodes, edges)?),
+    };
+    let name = task_name(name.map_or(stem, str::to_owned))?;
     for notice in notices {
-        console.note(format_args!("{}: {}", path.display(), word_notice(&notice)));
+        console.note(format_args!("{}: {}", shown(path), word_notice(&notice)));
     }
-    Ok(Task { name, file: path.to_owned(), graph })
+    Ok(Task { name, file: path.to_owned(), format, graph })
 }
 
 fn stem(path: &Path) -> String {
@@ -59,11 +91,54 @@ fn task_name(name: String) -> Result<String, CliError> {
     Err(CliError::usage(format!("{name:?} is no name for a task"), "it begins file names: give --task NAME without /"))
 }
 
+/// Which files a GRAPH argument names.
+fn source(path: &Path) -> Result<Source, CliError> {
+    let read_error = |source| CliError::Read { file: path.to_owned(), expect: Expect::Graph, source };
+    if is_stdin(path) {
+        return Ok(Source::Json(path.to_owned()));
+    }
+    let Some(name) = path.file_name().map(|n| n.to_string_lossy().into_owned()) else {
+        return Ok(Source::Json(path.to_owned()));
+    };
+    let named = [NODES_CSV, EDGES_CSV].iter().find_map(|suffix| name.strip_suffix(suffix));
+    let pair = |prefix: &str| {
+        let file = |suffix| path.with_file_name(format!("{prefix}{suffix}"));
+        Source::Csv { prefix: prefix.to_owned(), nodes: file(NODES_CSV), edges: file(EDGES_CSV) }
+    };
+    let source = match named {
+        Some(prefix) => pair(prefix),
+        None if path.is_file() && name.ends_with(".csv") => return Err(read_error(ReadError::CsvName)),
+        None if path.exists() => return Ok(Source::Json(path.to_owned())),
+        None => pair(name.trim_end_matches('_')),
+    };
+    let Source::Csv { nodes, edges, .. } = &source else { return Ok(source) };
+    let missing = match (nodes.exists(), edges.exists()) {
+        (true, true) => return Ok(source),
+        // Neither is there: the message is about the path as it was given.
+        (false, false) => return Ok(Source::Json(path.to_owned())),
+        (true, false) => edges,
+        (false, true) => nodes,
+    };
+    Err(read_error(ReadError::HalfPair { missing: missing.display().to_string() }))
+}
+
 type Read = (Graph, Vec<Notice>);
 
 fn read_json(path: &Path) -> Result<Read, CliError> {
-    let text = read(path, Expect::JsonObject)?;
+    let text = read(path, Expect::Graph)?;
     graph_json::read(&text).map_err(in_file(path))
+}
+
+fn read_csv(nodes: &Path, edges: &Path) -> Result<Read, CliError> {
+    let texts = [read(nodes, Expect::Text)?, read(edges, Expect::Text)?];
+    graph_csv::read(&texts[0], &texts[1]).map_err(|error| {
+        let (file, source) = match error {
+            CsvError::Nodes(source) => (nodes, source),
+            CsvError::Edges(source) => (edges, source),
+            CsvError::Graph(errors) => (nodes, errors.into()),
+        };
+        in_file(file)(source)
+    })
 }
 
 fn word_notice(notice: &Notice) -> String {
