@@ -1,4 +1,5 @@
 //! Facts about graphs and plans that the commands show: counted here, worded in `commands`.
 
+pub mod explain;
 pub mod profile;
 pub mod run;

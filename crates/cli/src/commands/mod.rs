@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod completions;
 mod convert;
+mod explain;
 mod inspect;
 mod list;
 mod plan;
@@ -23,6 +24,8 @@ pub enum Command {
     Check(check::CheckArgs),
     /// Plan with every victim heuristic and show them side by side
     Compare(compare::CompareArgs),
+    /// Say why a plan spills, what that costs, and which single change would save most
+    Explain(explain::ExplainArgs),
     /// Show what a graph is made of, and whether it fits
     Inspect(inspect::InspectArgs),
     /// Turn a graph from JSON into a CSV pair, or back
@@ -43,6 +46,7 @@ impl Command {
             Self::Plan(args) => args.run(console),
             Self::Check(args) => args.run(console),
             Self::Compare(args) => args.run(console),
+            Self::Explain(args) => args.run(console),
             Self::Inspect(args) => args.run(console),
             Self::Convert(args) => args.run(console),
             Self::List(args) => args.run(console),

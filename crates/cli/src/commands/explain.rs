@@ -1,0 +1,340 @@
+//! `spillbench explain`: why a plan spills, and what would save most.
+
+use crate::analysis::explain::{
+    BufferCost, CacheTimeline, Collector, DecisionStory, Event, Explanation, Held, Setting, Share, VictimStory, WhatIf,
+    explain, what_if,
+};
+use crate::analysis::run::{Figures, Run, milliseconds};
+use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, PlannerArgs, ScheduleArgs};
+use crate::console::{Console, Outcome, Verbosity};
+use crate::error::CliError;
+use crate::report::{self, Grid, count, grouped, percent};
+use crate::resolve::{self, Task};
+use crate::trace::{self, DecisionLog};
+use clap::Args;
+use serde::Serialize;
+use spillbench_core::plan::Settings;
+use spillbench_core::planner::{Decision, Observer, Workspace};
+use std::time::Instant;
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    spillbench explain Conv_Case0.json\n  \
+    spillbench explain Conv_Case0.json --heuristic belady --top 3 --capacity L1=3072\n\n\
+    Positions are places in the schedule of the plan, spill nodes included, counted from 0.")]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    graph: GraphArgs,
+    /// How many requests, buffers and changes are shown
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+    /// Show all of them
+    #[arg(long, conflicts_with = "top")]
+    all: bool,
+    /// Do not plan again with single changes
+    #[arg(long)]
+    no_what_if: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    schedule: ScheduleArgs,
+    #[command(flatten)]
+    heuristic: HeuristicArgs,
+    #[command(flatten)]
+    planner: PlannerArgs,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Explained<'a> {
+    task: &'a str,
+    settings: &'a Settings,
+    #[serde(flatten)]
+    figures: Figures<'a>,
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+    what_if: &'a [WhatIf],
+    /// Milliseconds that everything but reading took.
+    elapsed_ms: f64,
+}
+
+/// Collects decisions and, with `-v`, logs them too.
+struct Both<'a, L: Observer>(&'a mut Collector, Option<L>);
+
+impl<L: Observer> Observer for Both<'_, L> {
+    fn decided(&mut self, decision: &Decision<'_>) {
+        self.0.decided(decision);
+        if let Some(log) = &mut self.1 {
+            log.decided(decision);
+        }
+    }
+}
+
+impl ExplainArgs {
+    /// Plans, explains, and plans again with each change.
+    ///
+    /// # Errors
+    /// When an input cannot be read or no plan exists.
+    pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
+        let hardware = resolve::hardware(&self.hardware)?;
+        let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
+        let normalize = resolve::normalize(&self.schedule.normalize)?;
+        let task = resolve::task(&self.graph, console)?;
+        let given = resolve::given_schedule(&self.schedule, &task)?;
+        let machine = resolve::machine(&task, &hardware)?;
+        let started = Instant::now();
+        let schedule = given.clone().normalized(&task.graph, normalize);
+        let mut collector = Collector::default();
+        let log = (console.verbosity() == Verbosity::Verbose).then(|| DecisionLog::to_stderr(&task.graph));
+        let mut observer = Both(&mut collector, log);
+        let inputs = (&task.graph, &machine, &schedule);
+        let run = Run::new(inputs, &policy, &mut Workspace::default(), Some(&mut observer))
+            .map_err(|e| resolve::run_error(&task, &hardware, e))?;
+        drop(observer);
+        let settings = resolve::settings(&policy, normalize, hardware.clone());
+        if !run.verdict.report.is_valid() {
+            console.line("The plan is not valid: this is a defect of the planner.")?;
+            report::violations(&run.verdict.report, console)?;
+            return Ok(Outcome::Refuted);
+        }
+        let top = if self.all { usize::MAX } else { self.top };
+        let explanation = explain(&task.graph, &machine, &run, &collector, top)
+            .map_err(|e| resolve::run_error(&task, &hardware, e))?;
+        let setting = Setting { graph: &task.graph, hardware: &hardware, given: &given, normalize, policy: &policy };
+        let changes = self.what_if(&setting, &schedule, &run, &collector, &task, console)?;
+        if self.json {
+            console.json(&Explained {
+                task: &task.name,
+                settings: &settings,
+                figures: run.verdict.figures(),
+                explanation: &explanation,
+                what_if: &changes,
+                elapsed_ms: milliseconds(started.elapsed()),
+            })?;
+        } else {
+            console.line(report::headline(&task, &settings))?;
+            print(&explanation, &run, console)?;
+            print_changes(&changes, &run, top, console)?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn what_if(
+        &self,
+        setting: &Setting<'_>,
+        normalized: &spillbench_core::Schedule,
+        run: &Run,
+        collector: &Collector,
+        task: &Task,
+        console: &Console,
+    ) -> Result<Vec<WhatIf>, CliError> {
+        if self.no_what_if || collector.len() == 0 {
+            return Ok(Vec::new());
+        }
+        let changes = setting.changes(&collector.pressed(setting.graph));
+        let progress = console.progress("planning with single changes", changes.len() as u64);
+        let outcomes = what_if(setting, normalized, run, changes, || progress.inc(1));
+        progress.finish_and_clear();
+        outcomes.map_err(|e| resolve::run_error(task, setting.hardware, e))
+    }
+}
+
+fn print(e: &Explanation, run: &Run, console: &mut Console) -> Result<(), CliError> {
+    let Some(metrics) = &run.verdict.metrics else { return Ok(()) };
+    let requests = run.plan.counters.map_or(0, |c| c.requests);
+    console.line(format_args!(
+        "{} bytes move in {} of {}; {} of {} requests for space found no hole.",
+        grouped(metrics.extra_movement),
+        count(metrics.spill_count as usize, "spill"),
+        count(e.moved_buffers, "buffer"),
+        grouped(e.failed_requests as u64),
+        grouped(requests)
+    ))?;
+    if e.failed_requests == 0 {
+        return Ok(());
+    }
+    console.line(format_args!("\nRequests that found no hole, by cache\n{}", cache_grid(e)))?;
+    console.line(format_args!("By what the space was for\n{}", op_grid(e)))?;
+    let all = grouped(e.failed_requests as u64);
+    console.line(format_args!("The dearest requests ({} of {all})", grouped(e.decisions.len() as u64)))?;
+    e.decisions.iter().try_for_each(|d| print_decision(d, console))?;
+    if !e.buffers.is_empty() {
+        console.line(format_args!("\nThe dearest buffers ({} of {})", e.buffers.len(), e.moved_buffers))?;
+        e.buffers.iter().try_for_each(|b| print_buffer(b, console))?;
+    }
+    let pressed: Vec<_> = e.timeline.iter().filter(|t| e.by_cache.iter().any(|c| c.cache == t.cache)).collect();
+    console.line(format_args!("\nAlong the schedule, by tenths\n{}", timeline_grid(&pressed)))
+}
+
+const SHARE_HEAD: [&str; 6] = ["failed", "postponed", "spills", "moved", "by capacity", "by fragmentation"];
+
+fn share_cells(share: &Share) -> [String; 6] {
+    [
+        grouped(share.failed_requests as u64),
+        grouped(share.postponed as u64),
+        grouped(share.spills as u64),
+        grouped(share.moved),
+        grouped(share.by_capacity),
+        grouped(share.by_fragmentation),
+    ]
+}
+
+fn cache_grid(e: &Explanation) -> Grid {
+    let mut grid = Grid::new(&[&["<cache"][..], &SHARE_HEAD].concat());
+    for c in &e.by_cache {
+        grid.row(std::iter::once(c.cache.clone()).chain(share_cells(&c.share)));
+    }
+    grid
+}
+
+fn op_grid(e: &Explanation) -> Grid {
+    let mut grid = Grid::new(&[&["<op", "<request", "<cache"][..], &SHARE_HEAD].concat());
+    for o in &e.by_op {
+        let what = [o.op.clone(), o.request.to_owned(), o.cache.clone()];
+        grid.row(what.into_iter().chain(share_cells(&o.share)));
+    }
+    grid
+}
+
+/// How many buffers one line names.
+const NAMED: usize = 6;
+
+fn list<T>(items: &[T], tell: impl Fn(&T) -> String) -> String {
+    let named: Vec<_> = items.iter().take(NAMED).map(tell).collect();
+    let more = items.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    named.join(", ") + &more
+}
+
+fn print_decision(d: &DecisionStory, console: &mut Console) -> Result<(), CliError> {
+    console.line(format_args!(
+        "  position {}, node {} ({}): buffer {} needs {} bytes of {}; {} ({} free, largest hole {})",
+        d.position, d.node, d.op, d.buf, d.needed, d.cache, d.cause, d.free, d.largest_hole
+    ))?;
+    if d.victims.is_empty() {
+        return console.line(format_args!("    {}", d.met_by));
+    }
+    let moved = grouped(d.moved);
+    console.line(format_args!(
+        "    {} moves {moved} bytes: {}{runner_up}",
+        d.met_by,
+        list(&d.victims, victim),
+        runner_up = runner_up(d)
+    ))?;
+    let bytes: u64 = d.held_by.iter().map(|h| h.size.0).sum();
+    let mut holders: Vec<_> = d.held_by.iter().collect();
+    holders.sort_by_key(|h| std::cmp::Reverse((h.size, h.next_use_in)));
+    console.line(format_args!(
+        "    held by {}, {} bytes: {}",
+        count(holders.len(), "buffer"),
+        grouped(bytes),
+        list(&holders, |h| holder(h))
+    ))
+}
+
+/// The best-scored buffer that stayed; under `single`, one that scores higher opens no hole.
+fn runner_up(d: &DecisionStory) -> String {
+    let Some(r) = &d.runner_up else { return String::new() };
+    let (buf, score) = (r.buf, trace::score(r.score));
+    let best = d.victims.first().and_then(|v| v.score);
+    if d.met_by == "single" && best.is_some_and(|best| best < r.score) {
+        format!("; buffer {buf} (score {score}) stays, for its place opens no hole large enough")
+    } else {
+        format!("; runner-up buffer {buf} (score {score})")
+    }
+}
+
+fn victim(v: &VictimStory) -> String {
+    let score = v.score.map_or_else(String::new, |s| format!(", score {}", trace::score(s)));
+    format!("buffer {} ({} at {}{score}, next use in {})", v.buf, v.size, v.offset, v.next_use_in)
+}
+
+fn holder(h: &Held) -> String {
+    if h.pinned {
+        format!("{} ({}, operand)", h.buf, h.size)
+    } else {
+        format!("{} ({}, next use in {})", h.buf, h.size, h.next_use_in)
+    }
+}
+
+fn print_buffer(b: &BufferCost, console: &mut Console) -> Result<(), CliError> {
+    const HAPPENINGS: usize = 24;
+    console.line(format_args!(
+        "  buffer {} of {}: {} bytes, {}; moves {} bytes in {}; {}, longest gap {}",
+        b.buf,
+        b.cache,
+        b.size,
+        if b.backed { "backed" } else { "generated" },
+        grouped(b.moved),
+        count(b.spills, "spill"),
+        count(b.uses, "use"),
+        grouped(b.longest_gap as u64)
+    ))?;
+    let name = |event| match event {
+        Event::Alloc => "alloc",
+        Event::Use => "use",
+        Event::Out => "out",
+        Event::Back => "back",
+        Event::Free => "free",
+    };
+    let shown: Vec<_> =
+        b.pattern.iter().take(HAPPENINGS).map(|h| format!("{} {}", name(h.event), h.position)).collect();
+    let more = b.pattern.len() - shown.len();
+    let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    console.line(format_args!("    {}{more}", shown.join(", ")))
+}
+
+fn timeline_grid(timeline: &[&CacheTimeline]) -> Grid {
+    let tenths: Vec<_> = (1..=timeline.first().map_or(0, |t| t.spills.len())).map(|t| t.to_string()).collect();
+    let head: Vec<_> = ["<cache", "<"].into_iter().chain(tenths.iter().map(String::as_str)).collect();
+    let mut grid = Grid::new(&head);
+    for t in timeline {
+        let share = |values: &[f64]| values.iter().map(|v| format!("{:.0}%", v * 100.0)).collect::<Vec<_>>();
+        let mut row = |what: &str, cells: Vec<String>| {
+            grid.row([t.cache.clone(), what.to_owned()].into_iter().chain(cells));
+        };
+        row("full", share(&t.occupancy));
+        row("fragmented", share(&t.fragmentation));
+        row("spills", t.spills.iter().map(|&s| grouped(s as u64)).collect());
+        row("moved", t.moved.iter().map(|&m| grouped(m)).collect());
+    }
+    grid
+}
+
+fn print_changes(changes: &[WhatIf], run: &Run, top: usize, console: &mut Console) -> Result<(), CliError> {
+    let Some(metrics) = &run.verdict.metrics else { return Ok(()) };
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let saving = changes.iter().filter(|c| c.saved > 0).count();
+    console.line(format_args!(
+        "Single changes, each planned: {saving} of {} save, the first most",
+        count(changes.len(), "change")
+    ))?;
+    let mut grid = Grid::new(&["<change", "<to", "moved", "saved", "", "spills", "makespan", "cycles saved"]);
+    for c in changes.iter().take(top) {
+        grid.row([
+            c.change.to_owned(),
+            c.value.clone(),
+            grouped(c.extra_movement),
+            signed(c.saved),
+            match c.saved {
+                0.. => percent(c.saved as u64, metrics.extra_movement.into()),
+                _ => String::new(),
+            },
+            grouped(c.spill_count),
+            c.makespan.map_or_else(|| "-".to_owned(), grouped),
+            c.cycles_saved.map_or_else(|| "-".to_owned(), signed),
+        ]);
+    }
+    console.line(grid.to_string().trim_end())
+}
+
+fn signed(number: i128) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    sign.to_owned() + &grouped(u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX))
+}
