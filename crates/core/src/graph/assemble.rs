@@ -15,6 +15,13 @@ pub(super) fn assemble(builder: GraphBuilder) -> Result<(Graph, Vec<Notice>), Gr
     Assembly::start(builder)?.buffers()?.finish()
 }
 
+/// What an `ALLOC` or `FREE` says; an absent field is `None`.
+struct CacheNode {
+    id: BufId,
+    size: Option<Bytes>,
+    cache: Option<CacheIx>,
+}
+
 /// The stages between the columns and the graph.
 struct Assembly {
     from: GraphBuilder,
@@ -73,7 +80,9 @@ impl Assembly {
         let (allocs, frees): (Vec<_>, Vec<_>) = (with_op(alloc_op).collect(), with_op(free_op).collect());
         let mut buf_ids = Vec::with_capacity(allocs.len());
         for node in allocs {
-            if let Some((id, size, cache)) = self.cache_node_fields(node) {
+            if let Some(CacheNode { id, size, cache }) = self.cache_node_fields(node) {
+                // What is absent has been told; a filler keeps the buffer known to its users.
+                let (size, cache) = (size.unwrap_or(Bytes(1)), cache.unwrap_or(CacheIx::new(0)));
                 self.kinds[node] = NodeKind::Alloc(BufIx::new(buf_ids.len()));
                 buf_ids.push(id.0);
                 // `free` is the ALLOC itself until its FREE is found.
@@ -92,8 +101,8 @@ impl Assembly {
         Ok(self)
     }
 
-    /// `BufId`, `Size` and `Type` of an `ALLOC` or `FREE`, or the errors that they lack.
-    fn cache_node_fields(&mut self, node: NodeIx) -> Option<(BufId, Bytes, CacheIx)> {
+    /// The fields of an `ALLOC` or `FREE`, if it says which buffer; errors for those that it lacks.
+    fn cache_node_fields(&mut self, node: NodeIx) -> Option<CacheNode> {
         let (i, columns) = (node.index(), &self.from.nodes);
         let (buf, size, cache) = (columns.buf[i], columns.size[i], columns.cache[i]);
         let absent = [(Field::BufId, buf.is_none()), (Field::Size, size.is_none()), (Field::Type, cache == NONE)];
@@ -101,18 +110,25 @@ impl Assembly {
             let op = self.op_name(node).to_owned();
             self.errors.push(GraphError::MissingField { node: self.ids[node], op, field });
         }
-        let (buf, size) = (buf?, size?);
-        if size == 0 {
+        let buf = buf?;
+        if size == Some(0) {
             self.errors.push(GraphError::ZeroSize { node: self.ids[node], buf: BufId(buf) });
         }
         if buf > MAX_ID {
             self.errors.push(GraphError::IdOutOfRange { field: Field::BufId, value: buf, place: i });
         }
-        (cache != NONE).then(|| (BufId(buf), Bytes(size), CacheIx::new(cache as usize)))
+        Some(self.cache_node(node, BufId(buf)))
+    }
+
+    fn cache_node(&self, node: NodeIx, id: BufId) -> CacheNode {
+        let (i, columns) = (node.index(), &self.from.nodes);
+        let cache = (columns.cache[i] != NONE).then(|| CacheIx::new(columns.cache[i] as usize));
+        CacheNode { id, size: columns.size[i].map(Bytes), cache }
     }
 
     fn join_free(&mut self, node: NodeIx) {
-        let Some((id, free_size, free_cache)) = self.cache_node_fields(node) else { return };
+        let Some(ours) = self.cache_node_fields(node) else { return };
+        let id = ours.id;
         let Some(b) = self.buf_table.get(id.0).map(BufIx::new) else {
             self.errors.push(GraphError::NoAlloc { buf: id, node: self.ids[node] });
             return;
@@ -125,26 +141,34 @@ impl Assembly {
             return;
         }
         self.buffers[b].free = node;
-        if buf.size != free_size {
-            self.errors.push(GraphError::SizeMismatch { buf: id, alloc, alloc_size: buf.size, free, free_size });
+        let theirs = self.cache_node(buf.alloc, id);
+        if let (Some(alloc_size), Some(free_size)) = (theirs.size, ours.size)
+            && alloc_size != free_size
+        {
+            self.errors.push(GraphError::SizeMismatch { buf: id, alloc, alloc_size, free, free_size });
         }
-        if buf.cache != free_cache {
-            let [alloc_cache, free_cache] = [buf.cache, free_cache].map(|c| self.cache_names[c].clone());
+        if let (Some(alloc_cache), Some(free_cache)) = (theirs.cache, ours.cache)
+            && alloc_cache != free_cache
+        {
+            let [alloc_cache, free_cache] = [alloc_cache, free_cache].map(|c| self.cache_names[c].clone());
             self.errors.push(GraphError::CacheMismatch { buf: id, alloc, alloc_cache, free, free_cache });
         }
     }
 
     fn check_every_buffer_is_freed(&mut self) {
         let mut total = Bytes(0);
-        for buf in &self.buffers {
-            if buf.free == buf.alloc {
+        for (b, buf) in self.buffers.iter_enumerated() {
+            // A second ALLOC of a buffer has been told; the FREE belongs to the first.
+            let first_of_its_id = self.buf_table.get(buf.id.0) == Some(b.index());
+            if buf.free == buf.alloc && first_of_its_id {
                 self.errors.push(GraphError::NoFree { buf: buf.id, alloc: self.ids[buf.alloc] });
             }
             // Twice the sum must fit: a generated buffer moves 2·size.
             match total.checked_add(buf.size).filter(|t| t.0 <= u64::MAX / 2) {
                 Some(sum) => total = sum,
                 None => {
-                    self.errors.push(GraphError::Overflow { what: "sizes", node: self.ids[buf.alloc] });
+                    self.errors
+                        .push(GraphError::Overflow { what: "sizes, each counted twice,", node: self.ids[buf.alloc] });
                     return;
                 }
             }
@@ -275,6 +299,7 @@ impl Assembly {
     fn check_cycles_sum(&mut self) {
         let mut total = 0u64;
         for (i, cycles) in self.from.nodes.cycles.iter().enumerate() {
+            let cycles = cycles.filter(|_| self.kinds[NodeIx::new(i)] == NodeKind::Op);
             match total.checked_add(cycles.unwrap_or(0)) {
                 Some(sum) => total = sum,
                 None => {

@@ -116,12 +116,12 @@ pub enum GraphError {
         /// The buffer.
         buf: BufId,
     },
-    /// A buffer has no `ALLOC`.
-    #[error("buffer {buf} has no ALLOC (node {node} names it)")]
+    /// A buffer has a `FREE` and no `ALLOC`.
+    #[error("buffer {buf} has no ALLOC (its FREE is node {node})")]
     NoAlloc {
         /// The buffer.
         buf: BufId,
-        /// A node that names it.
+        /// Its `FREE`.
         node: Id,
     },
     /// A buffer has no `FREE`.
@@ -174,8 +174,8 @@ pub enum GraphError {
         /// The cache there.
         free_cache: String,
     },
-    /// An op uses a buffer that no `ALLOC` and no `FREE` names.
-    #[error("node {node} ({op}) uses buffer {buf}, which has neither ALLOC nor FREE")]
+    /// An op uses a buffer that no `ALLOC` brings to life.
+    #[error("node {node} ({op}) uses buffer {buf}, which has no ALLOC")]
     UnknownBuffer {
         /// The op.
         node: Id,
@@ -229,7 +229,7 @@ pub enum GraphError {
     /// A sum over the graph passes 64 bits.
     #[error("the sum of all {what} passes 2^64-1 at node {node}")]
     Overflow {
-        /// `sizes` or `cycles`.
+        /// `sizes, each counted twice,` (a spill moves a buffer out and in) or `cycles`.
         what: &'static str,
         /// The node at which it passes.
         node: Id,
