@@ -99,7 +99,10 @@ fn sink_loads(graph: &Graph, order: &TiVec<Pos, NodeIx>) -> TiVec<Pos, NodeIx> {
             let ops = graph.successors(n).iter().filter(|&&s| graph.kind(s) == NodeKind::Op).map(|&s| anchor[s]);
             let consumer = ops.chain(graph.operands(n).iter().map(|&b| next_use[b])).min();
             if let Some(consumer) = consumer.filter(|c| c.index() < order.len()) {
-                anchor[n] = graph.successors(n).iter().map(|&s| anchor[s]).fold(consumer, Pos::min);
+                // Nor does it pass the FREE of its buffer, which another node may wait for.
+                let mut first = consumer;
+                graph.for_each_successor(n, |s| first = first.min(anchor[s]));
+                anchor[n] = first;
             }
         }
         graph.operands(n).iter().for_each(|&b| next_use[b] = anchor[n]);
