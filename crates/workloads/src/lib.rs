@@ -17,6 +17,7 @@ pub mod cost;
 mod draw;
 pub mod emit;
 mod error;
+pub mod import;
 mod operators;
 mod registry;
 mod spec;
