@@ -160,7 +160,7 @@ pub enum OnnxError {
         /// Its first output.
         tensor: String,
         /// What is wrong.
-        problem: Problem,
+        problem: Box<Problem>,
     },
     /// A value given for a dimension that no input of the network names.
     #[error("no input of the network has a dimension {name:?} (it has: {known})")]

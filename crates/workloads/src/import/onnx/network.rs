@@ -243,5 +243,5 @@ fn cycle(
 /// Wraps a problem of one operator with its place.
 pub(super) fn at(node: &Node<'_>, problem: Problem) -> OnnxError {
     let tensor = node.proto.output.first().cloned().unwrap_or_default();
-    OnnxError::Operator { node: node.label.clone(), tensor, problem }
+    OnnxError::Operator { node: node.label.clone(), tensor, problem: Box::new(problem) }
 }

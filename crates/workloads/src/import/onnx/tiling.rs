@@ -115,7 +115,7 @@ mod tests {
     fn tiles_cover_a_tensor_once() {
         let shape = Shape::new(vec![1, 5, 7, 4]).unwrap();
         let tiling = Tiling::new(&shape, 30);
-        assert_eq!((tiling.tile.as_slice(), tiling.grid.as_slice()), (&[1, 2, 3, 4][..], &[1, 3, 3, 1][..]));
+        assert_eq!((tiling.tile.as_slice(), tiling.grid.as_slice()), (&[1, 3, 2, 4][..], &[1, 2, 4, 1][..]));
         let mut seen = vec![0; 140];
         for t in 0..tiling.count() {
             let r = tiling.region(t);
@@ -131,10 +131,10 @@ mod tests {
     #[test]
     fn the_tiles_under_a_box_are_those_that_touch_it() {
         let tiling = Tiling::new(&Shape::new(vec![1, 5, 7, 4]).unwrap(), 30);
-        let found: Vec<_> = tiling.tiles(&[(0, 1), (1, 3), (2, 4), (0, 4)]).collect();
-        assert_eq!(found, [0, 1, 3, 4]);
-        assert_eq!(tiling.touching(&[(0, 1), (1, 3), (2, 4), (0, 4)]), 4);
-        assert_eq!((tiling.row(5, &[1]), tiling.row(5, &[2]), tiling.row(5, &[1, 2])), (2, 3, 0));
+        let found: Vec<_> = tiling.tiles(&[(0, 1), (2, 4), (1, 3), (0, 4)]).collect();
+        assert_eq!(found, [0, 1, 4, 5]);
+        assert_eq!(tiling.touching(&[(0, 1), (2, 4), (1, 3), (0, 4)]), 4);
+        assert_eq!((tiling.row(5, &[1]), tiling.row(5, &[2]), tiling.row(5, &[1, 2])), (1, 4, 0));
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(super) fn range(call: &Call<'_>) -> Result<Vec<Output>, Problem> {
     };
     let (start, limit, delta) = (number(0)?, number(1)?, number(2)?);
     let count = ((limit - start) / delta).ceil().max(0.0);
-    if !(count <= 2f64.powi(40)) {
+    if count.is_nan() || count > 2f64.powi(40) {
         return Err(Problem::Value { name: "the range", value: count.to_string(), wanted: "too long" });
     }
     let data_type = call.input(0)?.data_type;

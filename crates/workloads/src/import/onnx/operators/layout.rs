@@ -50,7 +50,7 @@ pub(super) fn reshape(call: &Call<'_>) -> Result<Vec<Output>, Problem> {
     }
     if let Some(i) = open {
         let rest = Shape::new(dims.clone())?.elements();
-        dims[i] = if rest == 0 { 0 } else { x.shape.elements() / rest };
+        dims[i] = x.shape.elements().checked_div(rest).unwrap_or(0);
     }
     Ok(vec![view(x, dims)?])
 }

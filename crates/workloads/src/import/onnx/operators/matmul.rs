@@ -40,7 +40,7 @@ pub(super) fn matmul(call: &Call<'_>) -> Result<Vec<Output>, Problem> {
 /// `alpha·A·B + beta·C`, either factor transposed, C broadcast.
 pub(super) fn gemm(call: &Call<'_>) -> Result<Vec<Output>, Problem> {
     let (a, b) = (call.ranked(0, 2, "2")?, call.ranked(1, 2, "2")?);
-    for (index, t) in [(0, a), (1, b)].into_iter().filter(|(_, t)| t.shape.rank() != 2) {
+    if let Some((index, t)) = [(0, a), (1, b)].into_iter().find(|(_, t)| t.shape.rank() != 2) {
         return Err(Problem::Rank { index, shape: t.shape.clone(), wanted: "2" });
     }
     let [trans_a, trans_b] = ["transA", "transB"].map(|name| call.int(name, 0) != 0);
