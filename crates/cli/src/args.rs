@@ -13,7 +13,7 @@ use std::str::FromStr;
 #[derive(Debug, Parser)]
 #[command(name = "spillbench", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {
-    /// Log each decision of the planner to standard error
+    /// Log each decision of the planner to standard error (plan, explain)
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// No notices and no progress on standard error

@@ -22,7 +22,7 @@ pub fn shown(path: &Path) -> String {
 /// Why a command could not do its work.
 #[derive(Debug, Error)]
 pub enum CliError {
-    /// Standard output is closed or full.
+    /// Standard output cannot be written.
     #[error("standard output: {0}")]
     Stdout(io::Error),
     /// A file could not be read.
@@ -107,12 +107,8 @@ impl CliError {
 /// How many errors of one kind are shown.
 const SHOWN: usize = 10;
 
-/// Prints an error on standard error and gives the exit status: 2, or 0 where whoever read our
-/// output has simply seen enough.
+/// Prints an error on standard error and gives the exit status, 2.
 pub fn report(error: &CliError) -> ExitCode {
-    if matches!(error, CliError::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe) {
-        return ExitCode::SUCCESS;
-    }
     // Nothing can be done when standard error is closed.
     let _ = io::stderr().lock().write_all(word(error).as_bytes());
     ExitCode::from(2)

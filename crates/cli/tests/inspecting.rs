@@ -114,6 +114,24 @@ fn completions_are_made_for_every_shell() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_does_not_change_the_verdict() {
+    let place = Place::with_example();
+    place.good("plan example.json --out .");
+    place.put("example_memory.txt", "0:0\n1:0\n");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_spillbench"))
+        .args(["check", "example.json", "--schedule", "example_schedule.txt", "--memory", "example_memory.txt"])
+        .args(["--spill", "example_spill.txt"])
+        .current_dir(place.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(1), 0));
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     for args in [&["list"][..], &["completions", "zsh"]] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_spillbench"))

@@ -274,3 +274,27 @@ fn nothing_is_left_behind_where_a_plan_cannot_be_written() {
     place.refused("plan example.json --capacity UB=1 --out fresh");
     assert!(!place.path("fresh").exists());
 }
+
+#[test]
+fn ids_that_leave_none_for_spills_are_refused() {
+    let place = Place::new();
+    let last = (i64::MAX - 1).to_string();
+    place
+        .put("g.json", EXAMPLE.replace("\"Id\":7", &format!("\"Id\":{last}")).replace("[6,7]", &format!("[6,{last}]")));
+    assert_snapshot!(place.refused("plan g.json --capacity UB=10"), @"error: g.json: spill 1 has no id: node ids reach 9223372036854775806, and spill ids would pass 2^63-1");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_printed_is_an_error() {
+    let place = Place::with_example();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_spillbench"))
+        .args(["plan", "example.json"])
+        .current_dir(place.path(""))
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(2));
+    assert_snapshot!(String::from_utf8(ran.stderr).unwrap(), @"error: standard output: No space left on device (os error 28)");
+}

@@ -51,10 +51,12 @@ impl CheckArgs {
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let source = resolve::plan_files(&self.plan, &task.name, &task.file, console)?;
+        let checking = console.progress("checking", 1);
         let started = Instant::now();
         let verdict = Verdict::of(&task.graph, &machine, &source.plan)
             .map_err(|e| resolve::run_error(&task, &hardware, e.into()))?;
         let elapsed_ms = milliseconds(started.elapsed());
+        drop(checking);
         note_differences(&source, &task, &hardware, &verdict, console);
         if self.json {
             let figures = verdict.figures();

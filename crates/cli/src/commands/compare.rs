@@ -115,17 +115,15 @@ impl CompareArgs {
 fn run_all(ready: &[Ready], policies: &[Policy], hardware: &Hardware, console: &Console) -> Result<Vec<Run>, CliError> {
     let cells: Vec<_> = ready.iter().flat_map(|r| policies.iter().map(move |p| (r, p))).collect();
     let progress = console.progress("planning", cells.len() as u64);
-    let runs = cells
+    cells
         .into_par_iter()
         .map_init(Workspace::default, |workspace, (r, policy)| {
             let run = Run::new((&r.task.graph, &r.machine, &r.schedule), policy, workspace, None)
                 .map_err(|e| resolve::run_error(&r.task, hardware, e));
-            progress.inc(1);
+            progress.step();
             run
         })
-        .collect();
-    progress.finish_and_clear();
-    runs
+        .collect()
 }
 
 fn rows<'a>(ready: &'a Ready, policies: &'a [Policy], runs: &'a [Run]) -> Vec<Row<'a>> {

@@ -92,9 +92,10 @@ impl ExplainArgs {
         let log = (console.verbosity() == Verbosity::Verbose).then(|| DecisionLog::to_stderr(&task.graph));
         let mut observer = Both(&mut collector, log);
         let inputs = (&task.graph, &machine, &schedule);
+        let planning = console.progress("planning and checking", 1);
         let run = Run::new(inputs, &policy, &mut Workspace::default(), Some(&mut observer))
             .map_err(|e| resolve::run_error(&task, &hardware, e))?;
-        drop(observer);
+        drop((observer, planning));
         let settings = resolve::settings(&policy, normalize, hardware.clone());
         if !run.verdict.report.is_valid() {
             console.line("The plan is not valid: this is a defect of the planner.")?;
@@ -137,8 +138,7 @@ impl ExplainArgs {
         }
         let changes = setting.changes(&collector.pressed(setting.graph));
         let progress = console.progress("planning with single changes", changes.len() as u64);
-        let outcomes = what_if(setting, normalized, run, changes, || progress.inc(1));
-        progress.finish_and_clear();
+        let outcomes = what_if(setting, normalized, run, changes, || progress.step());
         outcomes.map_err(|e| resolve::run_error(task, setting.hardware, e))
     }
 }

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  spillbench list placements")]
 pub struct ListArgs {
-    /// What to list; everything when nothing is named
+    /// What to list: heuristics, strategies, chains, placements, presets, normalize, spill-costs; by
+    /// default all of them
     #[arg(value_name = "KIND")]
     kinds: Vec<String>,
     /// Print one JSON object instead of tables
@@ -118,5 +119,20 @@ impl ListArgs {
             ))?;
         }
         Ok(Outcome::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_help_names_every_kind() {
+        let mut cli = crate::args::Cli::command();
+        let help = cli.find_subcommand_mut("list").unwrap().render_help().to_string();
+        for section in SECTIONS {
+            assert!(help.contains(section.kind), "{}: {help}", section.kind);
+        }
     }
 }

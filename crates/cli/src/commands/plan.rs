@@ -77,9 +77,10 @@ impl PlanArgs {
         let reading = started.elapsed();
         let mut log = (console.verbosity() == Verbosity::Verbose).then(|| DecisionLog::to_stderr(&task.graph));
         let observer = log.as_mut().map(|log| log as &mut dyn Observer);
+        let planning = console.progress("planning and checking", 1);
         let run = Run::new((&task.graph, &machine, &schedule), &policy, &mut Workspace::default(), observer)
             .map_err(|e| resolve::run_error(&task, &hardware, e))?;
-        drop(log);
+        drop((log, planning));
         let settings = resolve::settings(&policy, normalize, hardware);
         if !run.verdict.report.is_valid() {
             console.line("The plan is not valid: this is a defect of the planner; nothing is written.")?;

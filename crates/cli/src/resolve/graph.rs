@@ -64,10 +64,12 @@ pub fn task_at(path: &Path, name: Option<&str>, console: &Console) -> Result<Tas
         Source::Json(path) => stem(path),
         Source::Csv { prefix, .. } => prefix.clone(),
     };
+    let reading = console.progress("reading the graph", 1);
     let (format, (graph, notices)) = match &source {
         Source::Json(path) => (GraphFormat::Json, read_json(path)?),
         Source::Csv { nodes, edges, .. } => (GraphFormat::Csv, read_csv(nodes, edges)?),
     };
+    drop(reading);
     let name = task_name(name.map_or(stem, str::to_owned))?;
     for notice in notices {
         console.note(format_args!("{}: {}", shown(path), word_notice(&notice)));
