@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Place;
+use common::{Place, all_shipped};
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -164,4 +164,22 @@ fn only_one_input_comes_from_standard_input() {
     error: only one input can come from standard input
     help: give the others as files
     ");
+}
+
+#[test]
+fn every_shipped_graph_is_planned_and_its_plan_read_back() {
+    let place = Place::new();
+    for graph in all_shipped() {
+        let (graph, task) = (graph.display(), graph.file_stem().unwrap().to_string_lossy().into_owned());
+        let planned = json(&place.good(&format!("plan {graph} --strategies postpone-first --out . --json")));
+        let texts = ["schedule", "memory", "spill"].map(|part| format!("--{part} {task}_{part}.txt")).join(" ");
+        for source in ["--plan .".to_owned(), texts] {
+            let ran = place.run(&format!("check {graph} {source} --json"));
+            assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{task} from {source}: {}", ran.out);
+            let checked = json(&ran.out);
+            for key in ["extra_movement", "spill_count", "makespan", "peak_residency", "fragmentation"] {
+                assert_eq!(checked[key], planned[key], "{key} of {task} from {source}");
+            }
+        }
+    }
 }

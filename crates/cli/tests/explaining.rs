@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, data};
+use common::{Place, all_shipped, data, shipped};
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -63,47 +63,52 @@ fn the_worked_example_is_explained() {
 
 #[test]
 fn each_part_adds_up_to_the_whole() {
-    let Some(conv) = data("cpmcm2025a/Conv_Case0.json") else { return };
-    let line = format!("explain {} --all --json", conv.display());
-    let told = json(&Place::new(), &line);
-    let sum = |list: &str, key: &str| -> u64 {
-        told[list].as_array().unwrap().iter().map(|entry| entry[key].as_u64().unwrap()).sum()
-    };
-    let moved = told["extra_movement"].as_u64().unwrap();
-    let spills = told["spill_count"].as_u64().unwrap();
-    assert!(moved > 0);
+    let place = Place::new();
+    for graph in all_shipped().into_iter().chain(data("cpmcm2025a/Conv_Case0.json")) {
+        let line = format!("explain {} --all --no-what-if --json", graph.display());
+        let told = json(&place, &line);
+        assert_sums(&told);
+        let caches = &told["settings"]["hardware"]["caches"];
+        for decision in told["decisions"].as_array().unwrap() {
+            assert_holders(decision, caches);
+        }
+    }
+}
+
+/// What each list tells sums up to the figures of the plan.
+fn assert_sums(told: &Value) {
+    let entries = |list: &str| told[list].as_array().unwrap();
+    let sum = |list: &str, key: &str| -> u64 { entries(list).iter().map(|entry| entry[key].as_u64().unwrap()).sum() };
+    let (moved, spills) = (told["extra_movement"].as_u64().unwrap(), told["spill_count"].as_u64().unwrap());
     for list in ["decisions", "by_cache", "by_op", "buffers"] {
-        assert_eq!(sum(list, "moved"), moved, "{list}");
+        assert_eq!(sum(list, "moved"), moved, "{list} of {}", told["task"]);
     }
     for list in ["by_cache", "by_op", "buffers"] {
-        assert_eq!(sum(list, "spills"), spills, "{list}");
+        assert_eq!(sum(list, "spills"), spills, "{list} of {}", told["task"]);
     }
-    let decisions = told["decisions"].as_array().unwrap();
-    assert_eq!(decisions.len() as u64, told["failed_requests"].as_u64().unwrap());
-    let victims: usize = decisions.iter().map(|d| d["victims"].as_array().unwrap().len()).sum();
-    assert_eq!(victims as u64, spills);
-    let by_tenths: u64 = told["timeline"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|t| t["spills"].as_array().unwrap())
-        .map(|s| s.as_u64().unwrap())
-        .sum();
-    assert_eq!(by_tenths, spills);
-    for d in decisions {
-        // Whoever held the space, held what was not free, and every victim is among them.
-        let held = d["held_by"].as_array().unwrap();
-        let bytes: u64 = held.iter().map(|h| h["size"].as_u64().unwrap()).sum();
-        assert_eq!(bytes + d["free"].as_u64().unwrap(), 4096, "{d}");
-        for v in d["victims"].as_array().unwrap() {
-            assert!(held.iter().any(|h| h["buf"] == v["buf"] && h["offset"] == v["offset"]), "{d}");
-        }
+    assert_eq!(entries("decisions").len() as u64, told["failed_requests"].as_u64().unwrap());
+    let tenths = entries("timeline").iter().flat_map(|t| t["spills"].as_array().unwrap());
+    assert_eq!(tenths.map(|s| s.as_u64().unwrap()).sum::<u64>(), spills);
+}
+
+/// Whoever held the space, held what was not free, and every victim is among them.
+fn assert_holders(decision: &Value, caches: &Value) {
+    let (held, victims) = (decision["held_by"].as_array().unwrap(), decision["victims"].as_array().unwrap());
+    assert_eq!(victims.is_empty(), decision["met_by"] == "postponed", "{decision}");
+    if victims.is_empty() {
+        return;
+    }
+    let bytes: u64 = held.iter().map(|h| h["size"].as_u64().unwrap()).sum();
+    let capacity = &caches[decision["cache"].as_str().unwrap()]["capacity"];
+    assert_eq!(bytes + decision["free"].as_u64().unwrap(), capacity.as_u64().unwrap(), "{decision}");
+    for v in victims {
+        assert!(held.iter().any(|h| h["buf"] == v["buf"] && h["offset"] == v["offset"]), "{decision}");
     }
 }
 
 #[test]
 fn changes_are_what_planning_with_them_gives() {
-    let Some(conv) = data("cpmcm2025a/Conv_Case0.json") else { return };
+    let conv = shipped("conv-3x2x4.json");
     let place = Place::new();
     let told = json(&place, &format!("explain {} --json", conv.display()));
     let changes = told["what_if"].as_array().unwrap();
@@ -128,17 +133,18 @@ fn changes_are_what_planning_with_them_gives() {
 
 #[test]
 fn every_chain_and_the_last_resort_are_explained() {
-    let Some(conv) = data("cpmcm2025a/Conv_Case0.json") else { return };
     let place = Place::new();
-    for chain in ["none", "window", "multi", "postpone-first"] {
-        let line =
-            format!("explain {} --strategies {chain} --capacity L1=3072 --all --no-what-if --json", conv.display());
-        let told = json(&place, &line);
-        for d in told["decisions"].as_array().unwrap() {
-            let held = d["held_by"].as_array().unwrap();
-            let victims = d["victims"].as_array().unwrap();
-            assert!(victims.iter().all(|v| held.iter().any(|h| h["buf"] == v["buf"])), "{chain}: {d}");
-            assert_eq!(victims.is_empty(), d["met_by"] == "postponed", "{chain}: {d}");
+    let graphs = ["conv-3x2x4.json", "fork-join-600.json", "trace-phases-600.json"].map(shipped);
+    for graph in graphs.into_iter().chain(data("cpmcm2025a/Conv_Case0.json")) {
+        let shortest = json(&place, &format!("inspect {} --json", graph.display()));
+        let needed = |c: &Value| format!(" --capacity {}={}", c["cache"].as_str().unwrap(), c["smallest_capacity"]);
+        let tight: String = shortest["caches"].as_array().unwrap().iter().map(needed).collect();
+        for chain in ["none", "window", "multi", "postpone-first"] {
+            let options = format!("--strategies {chain}{tight} --all --no-what-if --json");
+            let told = json(&place, &format!("explain {} {options}", graph.display()));
+            assert_sums(&told);
+            let caches = &told["settings"]["hardware"]["caches"];
+            told["decisions"].as_array().unwrap().iter().for_each(|d| assert_holders(d, caches));
         }
     }
 }

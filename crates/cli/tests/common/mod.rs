@@ -115,3 +115,17 @@ pub fn data(name: &str) -> Option<PathBuf> {
     eprintln!("skipped: {} is not there (set SPILLBENCH_DATA)", path.display());
     None
 }
+
+/// A graph that the repository ships.
+pub fn shipped(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../datasets").join(name)
+}
+
+/// Every graph that the repository ships, by name.
+pub fn all_shipped() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(shipped("")).unwrap().map(|e| e.unwrap().path());
+    let mut graphs: Vec<_> = entries.filter(|p| p.extension().is_some_and(|e| e == "json")).collect();
+    graphs.sort();
+    assert!(!graphs.is_empty());
+    graphs
+}
