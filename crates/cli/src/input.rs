@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 
 /// The largest input, in bytes.
@@ -21,6 +22,9 @@ pub enum ReadError {
     /// The operating system refuses.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// Standard input, a second time.
+    #[error("holds one input only, and two are to come from it")]
+    StdinTaken,
     /// A directory in place of a file.
     #[error("is a directory, not a file")]
     Directory,
@@ -84,6 +88,7 @@ impl ReadError {
                 "give the path of a JSON graph, of one file of a CSV pair or their common prefix, or - for standard \
                  input"
             }
+            Self::StdinTaken => "give the others as files",
             Self::Directory => "give a file inside it",
             Self::NotJson { .. } | Self::Blank | Self::Csv if expect == Expect::Graph => {
                 "a graph is {\"Nodes\": [...], \"Edges\": [[from, to], ...]} or a CSV pair; \
@@ -123,6 +128,10 @@ pub fn is_stdin(path: &Path) -> bool {
 /// When it cannot be read, is a directory, is too large, or begins with what cannot be right.
 pub fn read(path: &Path, expect: Expect) -> Result<Vec<u8>, ReadError> {
     if is_stdin(path) {
+        static TAKEN: AtomicBool = AtomicBool::new(false);
+        if TAKEN.swap(true, Ordering::Relaxed) {
+            return Err(ReadError::StdinTaken);
+        }
         return read_checked(io::stdin().lock(), 0, expect);
     }
     let file = File::open(path)?;

@@ -16,7 +16,7 @@ pub use policy::{heuristics, policy, settings};
 use crate::analysis::run::RunError;
 use crate::args::ScheduleArgs;
 use crate::error::CliError;
-use crate::input::{self, Expect, is_stdin};
+use crate::input::{self, Expect};
 use spillbench_core::formats::{FormatError, schedule_text};
 use spillbench_core::hardware::Hardware;
 use spillbench_core::planner::PlanError;
@@ -72,12 +72,6 @@ pub fn schedule(args: &ScheduleArgs, task: &Task) -> Result<Schedule, CliError> 
 /// As [`schedule`].
 pub fn given_schedule(args: &ScheduleArgs, task: &Task) -> Result<Schedule, CliError> {
     let Some(path) = &args.schedule else { return Ok(Schedule::default_for(&task.graph)) };
-    if is_stdin(path) && is_stdin(&task.file) {
-        return Err(CliError::usage(
-            "both the graph and the schedule are to come from standard input",
-            "give one of them as a file",
-        ));
-    }
     let ids = schedule_text::read(&read(path, Expect::Numbers)?).map_err(in_file(path))?;
     Schedule::from_ids(&task.graph, &ids).map_err(|source| CliError::Schedule { file: path.clone(), source })
 }

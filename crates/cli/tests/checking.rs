@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, all_shipped};
+use common::{Place, all_shipped, refused};
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -158,10 +158,10 @@ fn only_one_input_comes_from_standard_input() {
     let place = planned();
     let schedule = place.text("plans/example_schedule.txt");
     let line = format!("{CHECK} {TEXTS}").replace("plans/example_schedule.txt", "-");
-    assert_eq!(place.run_with(&line, schedule).status, 0);
+    assert_eq!(place.run_with(&line, schedule.as_str()).status, 0);
     let line = line.replace("plans/example_memory.txt", "-");
-    assert_snapshot!(place.refused(&line), @r"
-    error: only one input can come from standard input
+    assert_snapshot!(refused(&line, place.run_with(&line, schedule)), @r"
+    error: standard input: holds one input only, and two are to come from it
     help: give the others as files
     ");
 }

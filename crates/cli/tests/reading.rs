@@ -231,11 +231,23 @@ fn standard_input_is_read_to_its_end_from_a_slow_pipe() {
 #[test]
 fn standard_input_cannot_be_two_things() {
     let place = Place::new();
-    let line = "inspect - --schedule -";
-    assert_snapshot!(refused(line, place.run_with(line, EXAMPLE)), @r"
-    error: both the graph and the schedule are to come from standard input
-    help: give one of them as a file
+    let refused = |line| refused(line, place.run_with(line, EXAMPLE));
+    assert_snapshot!(refused("inspect - --schedule -"), @r"
+    error: standard input: holds one input only, and two are to come from it
+    help: give the others as files
     ");
+    assert!(refused("plan - --hardware -").contains("standard input: "));
+    assert!(refused("compare - -").contains("two are to come from it"));
+}
+
+#[test]
+fn any_one_input_may_come_from_standard_input() {
+    let place = Place::with_example();
+    let plain = place.good("inspect example.json");
+    assert_eq!(place.run_with("inspect - --task example", EXAMPLE).out, plain);
+    assert_eq!(place.run_with("inspect example.json --schedule -", "0\n1\n2\n3\n4\n5\n6\n7\n").out, plain);
+    let hardware = "name = \"davinci\"\n[caches.UB]\ncapacity = 1024\n";
+    assert_eq!(place.run_with("inspect example.json --hardware -", hardware).out, plain);
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl CheckArgs {
         let hardware = resolve::hardware(&self.hardware)?;
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
-        let source = resolve::plan_files(&self.plan, &task.name, &task.file, console)?;
+        let source = resolve::plan_files(&self.plan, &task.name, console)?;
         let checking = console.progress("checking", 1);
         let started = Instant::now();
         let verdict = Verdict::of(&task.graph, &machine, &source.plan)

@@ -102,13 +102,7 @@ impl PlanArgs {
                 milliseconds(reading),
                 milliseconds(checking)
             ))?;
-            console.line(match written {
-                None => "Nothing is written: --out DIR names a directory for the plan.".to_owned(),
-                Some(paths) => {
-                    let paths: Vec<_> = paths.iter().map(|p| p.display().to_string()).collect();
-                    format!("Written: {}", paths.join(", "))
-                }
-            })?;
+            console.line(where_written(written))?;
         }
         Ok(Outcome::Done)
     }
@@ -122,6 +116,14 @@ fn write(mut files: FileSet, document: &PlanDocument) -> Result<Vec<PathBuf>, Cl
     files.write(&format!("{task}{SPILL_TXT}"), |out| plan_text::write_spills(plan, out))?;
     files.write(&format!("{task}{PLAN_JSON}"), |out| plan_json::write(document, out))?;
     Ok(files.commit()?)
+}
+
+fn where_written(paths: Option<Vec<PathBuf>>) -> String {
+    let Some(paths) = paths else {
+        return "Nothing is written: --out DIR names a directory for the plan.".to_owned();
+    };
+    let paths: Vec<_> = paths.iter().map(|p| p.display().to_string()).collect();
+    format!("Written: {}", paths.join(", "))
 }
 
 /// A valid plan as it is shown.

@@ -4,7 +4,7 @@ use super::{in_file, read};
 use crate::args::PlanFilesArgs;
 use crate::console::Console;
 use crate::error::CliError;
-use crate::input::{Expect, is_stdin};
+use crate::input::Expect;
 use spillbench_core::formats::plan_json::{self, PlanDocument};
 use spillbench_core::formats::plan_text;
 use spillbench_core::metrics::Metrics;
@@ -54,12 +54,7 @@ struct TextFiles {
 ///
 /// # Errors
 /// When a file is missing or cannot be read.
-pub fn plan_files(args: &PlanFilesArgs, task: &str, graph: &Path, console: &Console) -> Result<PlanSource, CliError> {
-    let given = [&args.plan, &args.schedule, &args.memory, &args.spill].into_iter().flatten();
-    let from_stdin = given.chain([&graph.to_owned()]).filter(|p| is_stdin(p)).count();
-    if from_stdin > 1 {
-        return Err(CliError::usage("only one input can come from standard input", "give the others as files"));
-    }
+pub fn plan_files(args: &PlanFilesArgs, task: &str, console: &Console) -> Result<PlanSource, CliError> {
     match (&args.plan, &args.schedule, &args.memory, &args.spill) {
         (Some(path), ..) if path.is_dir() => from_dir(path, task, console),
         (Some(path), ..) => from_document(path),
