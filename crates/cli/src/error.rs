@@ -8,6 +8,7 @@ use spillbench_core::formats::output::OutputError;
 use spillbench_core::graph::GraphErrors;
 use spillbench_core::hardware::{FitError, HardwareError};
 use spillbench_core::schedule::ScheduleErrors;
+use spillbench_workloads::WorkloadError;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -87,6 +88,9 @@ pub enum CliError {
     /// An output file could not be written.
     #[error(transparent)]
     Write(#[from] OutputError),
+    /// A graph could not be made.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
     /// Arguments that do not go together.
     #[error("{what}")]
     Usage {
@@ -182,6 +186,7 @@ fn help(error: &CliError) -> Option<String> {
     match error {
         CliError::Stdout(_) | CliError::Run { .. } => None,
         CliError::Write(_) => Some("nothing was written; give another --out DIR".to_owned()),
+        CliError::Workload(error) => workload_help(error),
         CliError::Read { source, expect, .. } => source.help(*expect),
         CliError::Format { source, .. } => format_help(source),
         CliError::Schedule { .. } => Some(
@@ -198,6 +203,15 @@ fn help(error: &CliError) -> Option<String> {
         }
         CliError::Usage { help, .. } => Some(help.clone()),
     }
+}
+
+fn workload_help(error: &WorkloadError) -> Option<String> {
+    let text = match error {
+        WorkloadError::Spec(_) => "`spillbench list workloads` shows families with their parameters and ranges",
+        WorkloadError::TooLarge { .. } => "give smaller parameters",
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 fn format_help(error: &FormatError) -> Option<String> {

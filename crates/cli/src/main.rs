@@ -12,6 +12,7 @@ mod input;
 mod report;
 mod resolve;
 mod trace;
+mod write;
 
 use clap::Parser;
 use console::{Console, Verbosity};

@@ -27,21 +27,19 @@ impl WorkloadSpec {
         Self { family, values: Values::defaults(family), seed: DEFAULT_SEED }
     }
 
-    /// A family by name with settings such as `m=8`, as they stand on a command line. `seed=N` is
-    /// one of them.
+    /// A spec as text, or just the name of a family, with further settings such as `m=8`, each a
+    /// text of its own, as they stand on a command line. `seed=N` is one of them.
     ///
     /// # Errors
-    /// The first setting that is wrong, quoted.
-    pub fn from_settings<S: AsRef<str>>(name: &str, settings: &[S]) -> Result<Self, SpecError> {
-        let mut parser = Parser::new(name);
-        let mut spec = Builder::new(parser.family()?);
-        parser.end()?;
+    /// The first text that is wrong, quoted.
+    pub fn from_settings<S: AsRef<str>>(spec: &str, settings: &[S]) -> Result<Self, SpecError> {
+        let mut builder = Parser::new(spec).spec()?;
         for setting in settings {
             let mut parser = Parser::new(setting.as_ref());
-            parser.setting(&mut spec)?;
+            parser.setting(&mut builder)?;
             parser.end()?;
         }
-        Ok(spec.spec)
+        Ok(builder.spec)
     }
 
     /// The family.
@@ -65,21 +63,7 @@ impl FromStr for WorkloadSpec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        let mut parser = Parser::new(text);
-        let mut spec = Builder::new(parser.family()?);
-        if parser.take('(') && !parser.take(')') {
-            loop {
-                parser.setting(&mut spec)?;
-                if parser.take(')') {
-                    break;
-                }
-                if !parser.take(',') {
-                    return Err(parser.expected("`,` or `)`"));
-                }
-            }
-        }
-        parser.end()?;
-        Ok(spec.spec)
+        Ok(Parser::new(text).spec()?.spec)
     }
 }
 
@@ -232,6 +216,24 @@ impl<'a> Parser<'a> {
         let end = rest.find(['(', ')', ',', '=']).unwrap_or(rest.len());
         self.at += end;
         (at, rest[..end].trim_end())
+    }
+
+    /// A family with its settings in parentheses, and nothing behind.
+    fn spec(&mut self) -> Result<Builder, SpecError> {
+        let mut spec = Builder::new(self.family()?);
+        if self.take('(') && !self.take(')') {
+            loop {
+                self.setting(&mut spec)?;
+                if self.take(')') {
+                    break;
+                }
+                if !self.take(',') {
+                    return Err(self.expected("`,` or `)`"));
+                }
+            }
+        }
+        self.end()?;
+        Ok(spec)
     }
 
     fn family(&mut self) -> Result<&'static Family, SpecError> {

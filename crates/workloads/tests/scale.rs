@@ -10,7 +10,7 @@ fn a_million_nodes_take_less_than_two_seconds() {
         "matmul(m=50,n=50,k=56)",
         "flash-attention(q=92,kv=100,d=2)",
         "conv(layers=401,channels=8,rows=8)",
-        "transformer-block(rows=40,heads=16,head=1,ffn=64)",
+        "transformer-block(rows=26,heads=16,head=1,ffn=64)",
         "stencil(width=100,height=100,steps=33)",
         "reduction-tree(leaves=167000)",
         "layered-dag(nodes=1000100,capacity=1000000)",

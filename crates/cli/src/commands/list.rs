@@ -10,6 +10,7 @@ use spillbench_core::hardware::PRESETS;
 use spillbench_core::planner::{Placement, Strategy};
 use spillbench_core::schedule::Normalize;
 use spillbench_heuristics::{CHAINS, HEURISTICS};
+use spillbench_workloads::{FAMILIES, Family, Parameter};
 use std::collections::BTreeMap;
 
 /// Arguments of `list`.
@@ -30,6 +31,18 @@ pub struct ListArgs {
 struct Entry {
     name: String,
     about: String,
+    /// What can be set of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parameters: Vec<ParameterEntry>,
+}
+
+/// A parameter of a workload.
+#[derive(Debug, Serialize)]
+struct ParameterEntry {
+    name: &'static str,
+    about: &'static str,
+    default: String,
+    range: String,
 }
 
 /// A kind of names.
@@ -70,11 +83,24 @@ const SECTIONS: &[Section] = &[
         option: "--normalize LEVEL",
         entries: || Normalize::ALL.iter().map(|&(_, name, about)| entry(name, about)).collect(),
     },
+    Section { kind: "workloads", option: "generate FAMILY", entries: workloads },
     Section { kind: "spill-costs", option: "--spill-cost MODEL", entries: spill_costs },
 ];
 
 fn entry(name: &str, about: &str) -> Entry {
-    Entry { name: name.to_owned(), about: about.to_owned() }
+    Entry { name: name.to_owned(), about: about.to_owned(), parameters: Vec::new() }
+}
+
+fn workloads() -> Vec<Entry> {
+    let parameter = |p: &Parameter| ParameterEntry {
+        name: p.name,
+        about: p.doc,
+        default: p.domain.format(p.domain.default_value()),
+        range: p.domain.to_string(),
+    };
+    let family =
+        |f: &&Family| Entry { parameters: f.parameters.iter().map(parameter).collect(), ..entry(f.name, f.doc) };
+    FAMILIES.iter().map(family).collect()
 }
 
 fn spill_costs() -> Vec<Entry> {
@@ -107,9 +133,14 @@ impl ListArgs {
         }
         for (i, section) in sections.into_iter().enumerate() {
             let mut grid = Grid::plain();
-            (section.entries)().iter().for_each(|e| {
+            for e in (section.entries)() {
                 grid.row([&e.name, &e.about]);
-            });
+                // Parameters are too many for the list of everything.
+                let parameters = e.parameters.iter().filter(|_| !self.kinds.is_empty());
+                for p in parameters {
+                    grid.row([format!("  {}={}", p.name, p.default), format!("  {} ({})", p.about, p.range)]);
+                }
+            }
             let gap = if i == 0 { "" } else { "\n" };
             console.line(format_args!(
                 "{gap}{} ({})\n{}",

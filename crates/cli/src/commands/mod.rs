@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod convert;
 mod explain;
+mod generate;
 mod inspect;
 mod list;
 mod plan;
@@ -26,6 +27,8 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Say why a plan spills, what that costs, and which single change would save most
     Explain(explain::ExplainArgs),
+    /// Make a graph: a lowered operator or a synthetic structure, by family and parameters
+    Generate(generate::GenerateArgs),
     /// Show what a graph is made of, and whether it fits
     Inspect(inspect::InspectArgs),
     /// Turn a graph from JSON into a CSV pair, or back
@@ -47,6 +50,7 @@ impl Command {
             Self::Check(args) => args.run(console),
             Self::Compare(args) => args.run(console),
             Self::Explain(args) => args.run(console),
+            Self::Generate(args) => args.run(console),
             Self::Inspect(args) => args.run(console),
             Self::Convert(args) => args.run(console),
             Self::List(args) => args.run(console),
