@@ -10,3 +10,16 @@ mod text;
 pub mod trace;
 
 pub use text::TextError;
+
+use thiserror::Error;
+
+/// Why a file could not be imported.
+#[derive(Debug, Error)]
+pub enum ImportError {
+    /// An ONNX model.
+    #[error(transparent)]
+    Onnx(#[from] onnx::OnnxError),
+    /// An interval file or a trace.
+    #[error(transparent)]
+    Text(#[from] TextError),
+}

@@ -50,6 +50,7 @@ pub(super) fn lower(plan: &Plan<'_>, tilings: &[Tiling], scale: Scale, limits: L
     for group in &groups {
         lowering.group(group)?;
     }
+    lowering.step()?;
     Ok(lowering.e)
 }
 
