@@ -274,10 +274,8 @@ fn schedules_are_checked_against_the_graph() {
     help: a schedule lists every node of the graph once, one id per line, in an order in which every edge goes forward; without --schedule, nodes go by id
     ");
     assert_snapshot!(with("1\n0\n2\n3\n4\n5\n7\n6\n"), @r"
-    error: s.txt: 4 errors in the schedule
+    error: s.txt: 2 errors in the schedule
       edge 0 -> 1 goes backward: 0 stands at position 1, 1 at 0
-      edge 0 -> 1 goes backward: 0 stands at position 1, 1 at 0
-      edge 6 -> 7 goes backward: 6 stands at position 7, 7 at 6
       edge 6 -> 7 goes backward: 6 stands at position 7, 7 at 6
     help: a schedule lists every node of the graph once, one id per line, in an order in which every edge goes forward; without --schedule, nodes go by id
     ");
@@ -322,7 +320,7 @@ fn unknown_names_get_the_nearest() {
     "#);
     assert_snapshot!(place.refused("list placement"), @r#"
     error: there is no kind of names "placement"
-    help: did you mean "placements"? (known: heuristics, strategies, chains, placements, presets, normalize, spill-costs)
+    help: did you mean "placements"? (known: heuristics, strategies, chains, placements, presets, normalize, spill-costs, workloads)
     "#);
 }
 
