@@ -9,6 +9,8 @@ use spillbench_core::graph::GraphErrors;
 use spillbench_core::hardware::{FitError, HardwareError};
 use spillbench_core::schedule::ScheduleErrors;
 use spillbench_workloads::WorkloadError;
+use spillbench_workloads::import::onnx::OnnxError;
+use spillbench_workloads::import::{ImportError, TextError};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -91,6 +93,14 @@ pub enum CliError {
     /// A graph could not be made.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
+    /// A file that could not be imported.
+    #[error("{}: {source}", shown(.file))]
+    Import {
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// Why.
+        source: Box<ImportError>,
+    },
     /// Arguments that do not go together.
     #[error("{what}")]
     Usage {
@@ -187,6 +197,7 @@ fn help(error: &CliError) -> Option<String> {
         CliError::Stdout(_) | CliError::Run { .. } => None,
         CliError::Write(_) => Some("nothing was written; give another --out DIR".to_owned()),
         CliError::Workload(error) => workload_help(error),
+        CliError::Import { source, .. } => import_help(source),
         CliError::Read { source, expect, .. } => source.help(*expect),
         CliError::Format { source, .. } => format_help(source),
         CliError::Schedule { .. } => Some(
@@ -209,6 +220,25 @@ fn workload_help(error: &WorkloadError) -> Option<String> {
     let text = match error {
         WorkloadError::Spec(_) => "`spillbench list workloads` shows families with their parameters and ranges",
         WorkloadError::TooLarge { .. } => "give smaller parameters",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+fn import_help(error: &ImportError) -> Option<String> {
+    let text = match error {
+        ImportError::Onnx(OnnxError::TooManyNodes { .. }) => {
+            "raise --max-nodes, or let the unit be found (no --bytes-per-unit)"
+        }
+        ImportError::Onnx(OnnxError::Tile { .. }) => "give another --tile, or larger caches (--capacity, --hardware)",
+        ImportError::Onnx(OnnxError::MissingCache { .. }) => "give a hardware with L1, UB, L0A, L0B and L0C",
+        ImportError::Onnx(OnnxError::MissingShape { .. }) => "export the model with the shapes of its inputs",
+        ImportError::Text(TextError::MissingColumn { .. }) => {
+            "the first line names the columns: id,lower,upper,size and where wanted alignment,gaps,offset,hint"
+        }
+        ImportError::Onnx(OnnxError::Workload(e)) | ImportError::Text(TextError::Workload(e)) => {
+            return workload_help(e);
+        }
         _ => return None,
     };
     Some(text.to_owned())

@@ -115,6 +115,8 @@ pub enum Expect {
     Numbers,
     /// Text in UTF-8: CSV or TOML.
     Text,
+    /// Any bytes: a model.
+    Bytes,
 }
 
 /// True for the path that stands for standard input.
@@ -168,6 +170,7 @@ fn check_head(head: &[u8], whole: bool, expect: Expect) -> Result<(), ReadError>
     };
     match expect {
         Expect::Text => check_text_prefix(head),
+        Expect::Bytes => Ok(()),
         Expect::Numbers => {
             let stray = |&b: &u8| !b.is_ascii_digit() && !b.is_ascii_whitespace() && !b":,[]-+.".contains(&b);
             match body.iter().position(stray) {

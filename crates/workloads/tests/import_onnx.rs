@@ -392,10 +392,13 @@ fn broken_models_are_named() {
 
 /// The public models, where the environment says where they are.
 fn models() -> Option<Vec<PathBuf>> {
-    let Some(folder) = std::env::var_os("SPILLBENCH_DATA").map(|d| Path::new(&d).join("models")) else {
-        eprintln!("skipped: SPILLBENCH_DATA is not set");
+    let root = std::env::var_os("SPILLBENCH_DATA").map(PathBuf::from);
+    let root = root.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/external"));
+    let folder = root.join("models");
+    if !folder.is_dir() {
+        eprintln!("skipped: there is no {}; SPILLBENCH_DATA says where the data sets are", folder.display());
         return None;
-    };
+    }
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 4);

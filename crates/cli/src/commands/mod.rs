@@ -8,6 +8,7 @@ mod completions;
 mod convert;
 mod explain;
 mod generate;
+mod import;
 mod inspect;
 mod list;
 mod plan;
@@ -29,6 +30,8 @@ pub enum Command {
     Explain(explain::ExplainArgs),
     /// Make a graph: a lowered operator or a synthetic structure, by family and parameters
     Generate(generate::GenerateArgs),
+    /// Make a graph of what you have: an ONNX model, an interval file, an access trace
+    Import(import::ImportArgs),
     /// Show what a graph is made of, and whether it fits
     Inspect(inspect::InspectArgs),
     /// Turn a graph from JSON into a CSV pair, or back
@@ -51,6 +54,7 @@ impl Command {
             Self::Compare(args) => args.run(console),
             Self::Explain(args) => args.run(console),
             Self::Generate(args) => args.run(console),
+            Self::Import(args) => args.run(console),
             Self::Inspect(args) => args.run(console),
             Self::Convert(args) => args.run(console),
             Self::List(args) => args.run(console),
