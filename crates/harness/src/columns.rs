@@ -1,0 +1,339 @@
+//! The columns of `runs.csv`: one registry gives names, units, descriptions and values.
+//!
+//! Names are stable: a study of other caches or pipes has other columns of the form `NAME.CACHE`
+//! or `NAME.PIPE`, and all else stays. Columns that another crate fills later, such as a lower
+//! bound with its gap, are appended behind the fixed results, one entry each in [`RESULTS`].
+
+use crate::experiment::chain_text;
+use crate::record::{Record, Status};
+use crate::study::{Cell, GraphEntry, HardwareEntry};
+use spillbench_core::Bytes;
+use spillbench_core::metrics::{Metrics, Split};
+use spillbench_core::plan::Counters;
+use std::fmt::Write;
+
+/// What a column is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It names the cell or describes what belongs to it.
+    Info,
+    /// A varied thing: cells differ in these.
+    Axis,
+    /// A result.
+    Result,
+}
+
+impl Role {
+    /// Its text in the data dictionary.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Axis => "axis",
+            Self::Result => "result",
+        }
+    }
+}
+
+/// A value of a row.
+enum Value<'a> {
+    Empty,
+    Int(u64),
+    Float(f64),
+    Bool(bool),
+    Text(&'a str),
+    Owned(String),
+}
+
+impl From<Option<u64>> for Value<'_> {
+    fn from(value: Option<u64>) -> Self {
+        value.map_or(Self::Empty, Self::Int)
+    }
+}
+
+type Get = for<'a> fn(&'a Cell<'a>, Option<&'a Record>, &str) -> Value<'a>;
+
+/// A column of `runs.csv`.
+#[derive(Clone)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// The unit of its values; empty for texts and truth values.
+    pub unit: &'static str,
+    /// What it holds.
+    pub doc: &'static str,
+    /// What it is for.
+    pub role: Role,
+    /// True when its values are numbers.
+    pub numeric: bool,
+    /// The cache or pipe it is of; empty for columns that every study has.
+    of: String,
+    get: Get,
+}
+
+impl std::fmt::Debug for Column {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Column({})", self.name)
+    }
+}
+
+impl Column {
+    /// The value of a row, as text; results are empty without a record.
+    pub fn text(&self, cell: &Cell<'_>, record: Option<&Record>) -> String {
+        let mut text = String::new();
+        self.write(cell, record, &mut text);
+        text
+    }
+
+    /// Writes the value of a row behind `text`.
+    pub fn write(&self, cell: &Cell<'_>, record: Option<&Record>, text: &mut String) {
+        // Writing into a String does not fail.
+        let _ = match (self.get)(cell, record, &self.of) {
+            Value::Empty => Ok(()),
+            Value::Int(n) => write!(text, "{n}"),
+            Value::Float(x) => write!(text, "{x}"),
+            Value::Bool(b) => write!(text, "{b}"),
+            Value::Text(t) => text.write_str(t),
+            Value::Owned(t) => text.write_str(&t),
+        };
+    }
+}
+
+/// Name, unit, description, value.
+type Entry = (&'static str, &'static str, &'static str, Get);
+
+const TEXT: &str = "";
+const COUNT: &str = "count";
+const BYTES: &str = "bytes";
+const CYCLES: &str = "cycles";
+
+const INFO: &[Entry] = &[
+    ("cell", TEXT, "hash of all that decides the result", |c, _, _| Value::Owned(c.key.to_string())),
+    ("graph_hash", TEXT, "hash of what the graph says", |c, _, _| Value::Owned(c.graph.hash.to_string())),
+    ("nodes", COUNT, "nodes of the graph", |c, _, _| Value::Int(c.graph.graph.node_count() as u64)),
+    ("buffers", COUNT, "buffers of the graph", |c, _, _| Value::Int(c.graph.graph.buffer_count() as u64)),
+];
+
+const SEED: Entry = ("seed", COUNT, "seed of the heuristic; --seed makes the same plan", |c, _, _| Value::Int(c.seed));
+
+const AXES: &[Entry] = &[
+    ("graph", TEXT, "the graph: stem of its file, or its specification", |c, _, _| Value::Text(&c.graph.name)),
+    ("schedule", TEXT, "the schedule before it is normalised", |c, _, _| Value::Text(&c.schedule.name)),
+    ("hardware", TEXT, "the hardware: preset, or stem of its file", |c, _, _| Value::Text(&c.hardware.name)),
+    ("cost_model", TEXT, "what a spill costs in cycles, with its parameters", |c, _, _| Value::Text(&c.hardware.cost)),
+    ("normalize", TEXT, "how far the schedule is normalised", |c, _, _| Value::Text(c.normalize_name())),
+    ("heuristic", TEXT, "the victim heuristic", |c, _, _| Value::Text(c.heuristic.name)),
+    ("strategies", TEXT, "the strategy chain", |c, _, _| Value::Owned(chain_text(c.chain))),
+    ("placement", TEXT, "the placement rule", |c, _, _| Value::Text(c.placement.name())),
+    ("attempts", COUNT, "how often one ALLOC may be postponed", |c, _, _| Value::Int(u64::from(c.attempts))),
+    ("prefetch", "op nodes", "how far a SPILL_IN may be brought forward", |c, _, _| Value::Int(u64::from(c.prefetch))),
+    ("repetition", COUNT, "number of the repetition, from 0", |c, _, _| Value::Int(u64::from(c.repetition))),
+];
+
+const FACTOR: Entry =
+    ("capacity_factor", "times", "capacity of the caches swept together, over that of the hardware", |c, _, _| {
+        Value::Owned(c.hardware.factor.to_string())
+    });
+
+const CAPACITY: Entry = ("capacity", BYTES, "capacity of the cache", |c, _, cache| {
+    c.hardware.hardware.caches.get(cache).map(|spec| spec.capacity.0).into()
+});
+
+fn metric<'a>(record: Option<&'a Record>, get: impl Fn(&'a Metrics) -> Option<u64>) -> Value<'a> {
+    record.and_then(|r| r.metrics.as_ref()).and_then(get).into()
+}
+
+fn counter(record: Option<&Record>, get: impl Fn(&Counters) -> u64) -> Value<'_> {
+    record.and_then(|r| r.counters.as_ref()).map(get).into()
+}
+
+/// Results that every study has.
+const RESULTS: &[Entry] = &[
+    ("feasible", TEXT, "false when something exceeds its cache by itself", |_, r, _| {
+        r.map_or(Value::Empty, |r| Value::Bool(r.status != Status::Infeasible))
+    }),
+    ("status", TEXT, "ok, infeasible, invalid (the checker refuses the plan) or failed", |_, r, _| {
+        r.map_or(Value::Empty, |r| Value::Text(r.status.name()))
+    }),
+    ("reason", TEXT, "why the status is not ok", |_, r, _| {
+        r.and_then(|r| r.reason.as_deref()).map_or(Value::Empty, Value::Text)
+    }),
+    ("valid", TEXT, "true when the checker finds no violation; empty without a plan", |_, r, _| {
+        r.and_then(|r| r.violations).map_or(Value::Empty, |v| Value::Bool(v == 0))
+    }),
+    ("violations", COUNT, "violations that the checker counts", |_, r, _| r.and_then(|r| r.violations).into()),
+    ("extra_movement", BYTES, "extra data movement", |_, r, _| metric(r, |m| Some(m.extra_movement.0))),
+    ("movement_backed", BYTES, "movement of backed buffers", |_, r, _| metric(r, |m| Some(m.movement.backed.0))),
+    ("movement_generated", BYTES, "movement of generated buffers", |_, r, _| {
+        metric(r, |m| Some(m.movement.generated.0))
+    }),
+    ("movement_capacity", BYTES, "movement of spills for want of free bytes", |_, r, _| {
+        metric(r, |m| Some(m.movement.capacity.0))
+    }),
+    ("movement_fragmentation", BYTES, "movement of spills for want of free bytes in one piece", |_, r, _| {
+        metric(r, |m| Some(m.movement.fragmentation.0))
+    }),
+    ("movement_unknown_cause", BYTES, "movement of spills of unknown cause", |_, r, _| {
+        metric(r, |m| Some(m.movement.unknown_cause.0))
+    }),
+    ("spill_count", COUNT, "spills", |_, r, _| metric(r, |m| Some(m.spill_count))),
+    ("spills_backed", COUNT, "spills of backed buffers", |_, r, _| metric(r, |m| Some(m.movement.counts.backed))),
+    ("spills_generated", COUNT, "spills of generated buffers", |_, r, _| {
+        metric(r, |m| Some(m.movement.counts.generated))
+    }),
+    ("spills_capacity", COUNT, "spills for want of free bytes", |_, r, _| {
+        metric(r, |m| Some(m.movement.counts.capacity))
+    }),
+    ("spills_fragmentation", COUNT, "spills for want of free bytes in one piece", |_, r, _| {
+        metric(r, |m| Some(m.movement.counts.fragmentation))
+    }),
+    ("spills_unknown_cause", COUNT, "spills of unknown cause", |_, r, _| {
+        metric(r, |m| Some(m.movement.counts.unknown_cause))
+    }),
+    ("makespan", CYCLES, "makespan, timing model segment; empty without timing", |_, r, _| {
+        metric(r, |m| m.makespan.map(|c| c.0))
+    }),
+    ("makespan_literal", CYCLES, "makespan, timing model literal; empty without timing", |_, r, _| {
+        metric(r, |m| m.makespan_literal.map(|c| c.0))
+    }),
+    ("makespan_lower_bound", CYCLES, "max(pipe busy, critical path) of the plan; empty without timing", |_, r, _| {
+        metric(r, |m| m.makespan_lower_bound.map(|c| c.0))
+    }),
+    ("peak_demand", BYTES, "peak demand of the schedule, ignoring capacity and spills", |_, r, _| {
+        metric(r, |m| Some(m.peak_demand.0))
+    }),
+    ("requests", COUNT, "requests for space", |_, r, _| counter(r, |c| c.requests)),
+    ("failed_requests", COUNT, "requests that found no hole at once", |_, r, _| counter(r, |c| c.failed_requests)),
+    ("single", COUNT, "failed requests met by strategy single", |_, r, _| counter(r, |c| c.single)),
+    ("multi", COUNT, "failed requests met by strategy multi", |_, r, _| counter(r, |c| c.multi)),
+    ("window", COUNT, "failed requests met by strategy window", |_, r, _| counter(r, |c| c.window)),
+    ("postponed", COUNT, "ALLOCs moved behind a later FREE", |_, r, _| counter(r, |c| c.postponed)),
+    ("last_resort", COUNT, "failed requests met by the last resort", |_, r, _| counter(r, |c| c.last_resort)),
+    ("repacks", COUNT, "last resorts that moved the operands themselves", |_, r, _| counter(r, |c| c.repacks)),
+    ("scores", COUNT, "victim scores computed", |_, r, _| counter(r, |c| c.scores)),
+    ("prefetched", COUNT, "SPILL_INs that the prefetch pass brought forward", |_, r, _| counter(r, |c| c.prefetched)),
+];
+
+fn split<'a>(record: Option<&'a Record>, cache: &str, get: impl Fn(&'a Split) -> Bytes) -> Value<'a> {
+    metric(record, |m| m.movement.by_cache.get(cache).map(|s| get(s).0))
+}
+
+/// Results of each cache.
+const BY_CACHE: &[Entry] = &[
+    ("movement", BYTES, "extra data movement of the cache", |_, r, c| split(r, c, Split::bytes)),
+    ("movement_backed", BYTES, "movement of backed buffers of the cache", |_, r, c| split(r, c, |s| s.backed)),
+    ("movement_generated", BYTES, "movement of generated buffers of the cache", |_, r, c| split(r, c, |s| s.generated)),
+    ("movement_capacity", BYTES, "movement of the cache for want of free bytes", |_, r, c| split(r, c, |s| s.capacity)),
+    ("movement_fragmentation", BYTES, "movement of the cache for want of free bytes in one piece", |_, r, c| {
+        split(r, c, |s| s.fragmentation)
+    }),
+    ("movement_unknown_cause", BYTES, "movement of the cache of unknown cause", |_, r, c| {
+        split(r, c, |s| s.unknown_cause)
+    }),
+    ("spills", COUNT, "spills of the cache", |_, r, c| metric(r, |m| m.movement.by_cache.get(c).map(|s| s.spills))),
+    ("peak_residency", BYTES, "most bytes of the cache resident at once", |_, r, c| {
+        metric(r, |m| m.peak_residency.get(c).map(|b| b.0))
+    }),
+    ("fragmentation", "share", "1 - largest free block / free bytes, mean over positions", |_, r, c| {
+        let metrics = r.and_then(|r| r.metrics.as_ref());
+        metrics.and_then(|m| m.fragmentation.get(c)).map_or(Value::Empty, |&x| Value::Float(x))
+    }),
+];
+
+/// Results of each pipe.
+const BY_PIPE: &[Entry] =
+    &[("pipe_busy", CYCLES, "cycles in which the pipe runs something; empty without timing", |_, r, p| {
+        metric(r, |m| m.pipe_busy.as_ref().and_then(|busy| busy.get(p)).map(|c| c.0))
+    })];
+
+fn column(&(name, unit, doc, get): &Entry, role: Role, of: &str) -> Column {
+    let full = if of.is_empty() { name.to_owned() } else { format!("{name}.{of}") };
+    Column { name: full, unit, doc, role, numeric: !unit.is_empty(), of: of.to_owned(), get }
+}
+
+/// All caches of some hardware, in order of first mention.
+pub fn caches(hardware: &[HardwareEntry]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in hardware.iter().flat_map(|h| h.hardware.caches.keys()) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// All pipes: those that the hardware orders, then its spill pipes and those of the graphs by name.
+fn pipes<'a>(graphs: &'a [GraphEntry], hardware: &'a [HardwareEntry]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in hardware.iter().flat_map(|h| &h.hardware.pipes) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let spill =
+        hardware.iter().flat_map(|h| h.hardware.caches.values()).flat_map(|c| [&c.spill_in_pipe, &c.spill_out_pipe]);
+    let mut others: Vec<&str> =
+        graphs.iter().flat_map(|g| g.graph.pipe_names()).chain(spill).map(String::as_str).collect();
+    others.retain(|name| !names.contains(name));
+    others.sort_unstable();
+    others.dedup();
+    names.extend(others);
+    names
+}
+
+/// The columns of a study, in order.
+pub fn of(graphs: &[GraphEntry], hardware: &[HardwareEntry]) -> Vec<Column> {
+    let (caches, pipes) = (caches(hardware), pipes(graphs, hardware));
+    let mut columns: Vec<_> = INFO.iter().map(|e| column(e, Role::Info, "")).collect();
+    columns.extend(AXES.iter().map(|e| column(e, Role::Axis, "")));
+    columns.push(column(&FACTOR, Role::Axis, ""));
+    columns.extend(caches.iter().map(|c| column(&CAPACITY, Role::Axis, c)));
+    columns.push(column(&SEED, Role::Info, ""));
+    columns.extend(RESULTS.iter().map(|e| column(e, Role::Result, "")));
+    columns.extend(caches.iter().flat_map(|c| BY_CACHE.iter().map(|e| column(e, Role::Result, c))));
+    columns.extend(pipes.iter().flat_map(|p| BY_PIPE.iter().map(|e| column(e, Role::Result, p))));
+    columns
+}
+
+/// True for the name of an axis column, of any study.
+pub fn is_axis(name: &str) -> bool {
+    let capacity = name.strip_prefix(CAPACITY.0).is_some_and(|rest| rest.starts_with('.'));
+    capacity || name == FACTOR.0 || AXES.iter().any(|entry| entry.0 == name)
+}
+
+/// True for the name of a result column, of any study.
+pub fn is_result(name: &str) -> bool {
+    let of_something = |e: &Entry| name.strip_prefix(e.0).is_some_and(|rest| rest.starts_with('.'));
+    RESULTS.iter().any(|e| e.0 == name) || BY_CACHE.iter().chain(BY_PIPE).any(of_something)
+}
+
+/// Unit and description of a column of any study, by its name alone.
+pub fn describe(name: &str) -> Option<(&'static str, &'static str)> {
+    let fixed = INFO.iter().chain(AXES).chain([&FACTOR, &SEED]).chain(RESULTS);
+    let of_something = [&CAPACITY].into_iter().chain(BY_CACHE).chain(BY_PIPE);
+    let found = fixed
+        .filter(|e| e.0 == name)
+        .chain(of_something.filter(|e| name.strip_prefix(e.0).is_some_and(|rest| rest.starts_with('.'))));
+    found.map(|e| (e.1, e.2)).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_plain_and_described() {
+        let all = || INFO.iter().chain(AXES).chain([&FACTOR, &SEED]).chain(RESULTS);
+        let names: BTreeSet<_> = all().map(|e| e.0).collect();
+        assert_eq!(names.len(), all().count());
+        let by = [&CAPACITY].into_iter().chain(BY_CACHE).chain(BY_PIPE);
+        assert_eq!(by.clone().map(|e| e.0).collect::<BTreeSet<_>>().len(), by.clone().count());
+        for (name, _, doc, _) in all().chain(by) {
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+            assert!(!doc.is_empty() && !doc.ends_with('.'), "{name}");
+        }
+        assert_eq!(describe("movement_backed.L1").map(|d| d.0), Some("bytes"));
+        assert_eq!(describe("nothing"), None);
+        assert!(is_axis("capacity.L1") && is_axis("capacity_factor") && !is_axis("capacity"));
+    }
+}

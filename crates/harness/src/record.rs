@@ -1,0 +1,157 @@
+//! What running one cell came to: the payload of the journal and the right half of a row.
+
+use crate::study::Cell;
+use serde::{Deserialize, Serialize};
+use spillbench_core::checker;
+use spillbench_core::metrics::{self, Metrics};
+use spillbench_core::plan::{Counters, Plan};
+use spillbench_core::planner::{PlanError, Workspace};
+use spillbench_core::{Graph, Machine};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// How a cell ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// A valid plan.
+    Ok,
+    /// No plan exists: something exceeds its cache by itself.
+    Infeasible,
+    /// A plan that the checker refuses: a defect of the planner or a heuristic.
+    Invalid,
+    /// No plan though one may exist: a limit of the formats, or a defect.
+    Failed,
+}
+
+impl Status {
+    /// Its text in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Infeasible => "infeasible",
+            Self::Invalid => "invalid",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// True for ends that point to a defect.
+    pub fn is_defect(self) -> bool {
+        matches!(self, Self::Invalid | Self::Failed)
+    }
+}
+
+/// Wall times of one cell, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times {
+    /// Planning.
+    pub plan: u64,
+    /// Checking.
+    pub check: u64,
+    /// Measuring.
+    pub measure: u64,
+}
+
+impl Times {
+    /// All of it.
+    pub fn total(self) -> u64 {
+        self.plan + self.check + self.measure
+    }
+}
+
+/// What running one cell came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// How it ended.
+    pub status: Status,
+    /// Why it did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Violations that the checker counted, where there is a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violations: Option<u64>,
+    /// What the planner counted, where there is a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
+    /// What the plan measures, where it is valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
+    /// How long it took.
+    pub times: Times,
+}
+
+impl Record {
+    fn without_plan(status: Status, reason: String) -> Self {
+        // A reason stands in one line of the journal and of the table.
+        let reason = reason.replace(['\r', '\n'], " ");
+        Self { status, reason: Some(reason), violations: None, counters: None, metrics: None, times: Times::default() }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Runs a cell: plans, checks, measures. A panic of a heuristic ends this cell only.
+pub fn run(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
+    let run = catch_unwind(AssertUnwindSafe(|| attempt(cell, workspace)));
+    run.unwrap_or_else(|panic| {
+        *workspace = Workspace::default();
+        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Record::without_plan(Status::Failed, format!("panic: {}", text.unwrap_or("of unknown kind")))
+    })
+}
+
+fn attempt(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
+    let graph = &cell.graph.graph;
+    let machine = match Machine::resolve(graph, &cell.hardware.hardware) {
+        Ok(machine) => machine,
+        Err(errors) => return Record::without_plan(Status::Failed, join(&errors)),
+    };
+    let begin = Instant::now();
+    let plan = cell.policy().plan(graph, &machine, cell.normalized(), workspace);
+    let plan_time = nanos(begin.elapsed());
+    let mut record = match plan {
+        Ok(plan) => examine(graph, &machine, &plan),
+        Err(PlanError::Misfit(errors)) => Record::without_plan(Status::Infeasible, join(&errors)),
+        Err(error) => Record::without_plan(Status::Failed, error.to_string()),
+    };
+    record.times.plan = plan_time;
+    record
+}
+
+/// The first of several errors, and how many there are.
+fn join<E: std::fmt::Display>(errors: &[E]) -> String {
+    match errors {
+        [] => "unknown".to_owned(),
+        [only] => only.to_string(),
+        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+    }
+}
+
+/// Checks and measures a plan.
+fn examine(graph: &Graph, machine: &Machine, plan: &Plan) -> Record {
+    let begin = Instant::now();
+    let report = checker::check(graph, machine, plan);
+    let check = nanos(begin.elapsed());
+    let mut record = Record::without_plan(Status::Ok, String::new());
+    record.reason = None;
+    record.violations = Some(report.total());
+    record.counters = plan.counters;
+    if report.is_valid() {
+        let begin = Instant::now();
+        match metrics::measure(graph, machine, plan) {
+            Ok(metrics) => record.metrics = Some(metrics),
+            Err(error) => {
+                record.status = Status::Failed;
+                record.reason = Some(error.to_string());
+            }
+        }
+        record.times.measure = nanos(begin.elapsed());
+    } else {
+        record.status = Status::Invalid;
+        record.reason = report.violations().first().map(|v| v.to_string().replace(['\r', '\n'], " "));
+    }
+    record.times.check = check;
+    record
+}

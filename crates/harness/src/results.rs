@@ -1,0 +1,152 @@
+//! The output folder of a sweep: `runs.csv` with its dictionary, `timings.csv`, tables, figures and,
+//! last, the manifest. Each file is renamed into place whole.
+
+use crate::error::HarnessError;
+use crate::figure;
+use crate::manifest::{CellSeconds, Manifest, moment};
+use crate::study::Study;
+use crate::summary;
+use crate::sweep::{Shard, Swept};
+use crate::table::{Table, dictionary};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The table of rows.
+pub const RUNS: &str = "runs.csv";
+/// The data dictionary of the table.
+pub const COLUMNS: &str = "columns.csv";
+/// The wall times of the cells.
+pub const TIMINGS: &str = "timings.csv";
+/// The experiment file that the run was made from.
+pub const EXPERIMENT: &str = "experiment.toml";
+/// The manifest; a folder without it holds an unfinished run.
+pub const MANIFEST: &str = "manifest.json";
+/// The folder of summaries.
+pub const TABLES: &str = "tables";
+/// The folder of figures.
+pub const FIGURES: &str = "figures";
+
+/// What was written.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// The files, in the order in which they were written.
+    pub files: Vec<PathBuf>,
+    /// What was left out, and why.
+    pub notices: Vec<String>,
+}
+
+/// Writes a file beside its final place and renames it there.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_file(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), HarnessError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(HarnessError::io(folder))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // One name for each file: what a killed process left behind is overwritten, not gathered.
+    let partial = folder.join(format!(".{name}.partial"));
+    let written = File::create(&partial).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        fill(&mut out)?;
+        out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_data()?;
+        std::fs::rename(&partial, path)
+    });
+    written.map_err(|source| {
+        let _ = std::fs::remove_file(&partial);
+        HarnessError::Io { path: path.to_owned(), source }
+    })
+}
+
+struct Output<'a> {
+    folder: &'a Path,
+    written: Written,
+}
+
+impl Output<'_> {
+    fn file(
+        &mut self,
+        name: impl AsRef<Path>,
+        fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> Result<(), HarnessError> {
+        let path = self.folder.join(name);
+        write_file(&path, fill)?;
+        self.written.files.push(path);
+        Ok(())
+    }
+
+    fn table(&mut self, name: impl AsRef<Path>, table: &Table) -> Result<(), HarnessError> {
+        self.file(name, |out| table.write(out))
+    }
+}
+
+/// Writes all that comes of a sweep. Tables and figures of a part of the cells would mislead, so a
+/// shard, or a run that a defect ended, leaves the rows only.
+///
+/// # Errors
+/// When a file cannot be written or a figure cannot be drawn.
+pub fn write(study: &Study, swept: &Swept, folder: &Path, shard: Shard) -> Result<Written, HarnessError> {
+    let mut output = Output { folder, written: Written::default() };
+    output.table(RUNS, &swept.runs)?;
+    output.table(COLUMNS, &dictionary(&study.columns))?;
+    output.table(TIMINGS, &swept.timings)?;
+    output.file(EXPERIMENT, |out| out.write_all(study.experiment.text.as_bytes()))?;
+    if !shard.is_whole() {
+        output.written.notices.push(format!("shard {shard}: tables and figures are left to the merged run"));
+    } else if swept.missing > 0 {
+        output.written.notices.push(format!("{} cells were not run: no tables, no figures", swept.missing));
+        return Ok(output.written);
+    } else {
+        summaries(study, swept, &mut output)?;
+        figures(study, swept, &mut output)?;
+    }
+    let manifest = manifest(study, swept, shard);
+    output.file(MANIFEST, |out| {
+        serde_json::to_writer_pretty(&mut *out, &manifest)?;
+        out.write_all(b"\n")
+    })?;
+    Ok(output.written)
+}
+
+fn summaries(study: &Study, swept: &Swept, output: &mut Output<'_>) -> Result<(), HarnessError> {
+    for spec in &study.experiment.tables {
+        let summary = summary::summarize(&swept.runs, spec);
+        if summary.lines.is_empty() {
+            output.written.notices.push(format!("table {}: no row passes its filter", spec.name.value));
+            continue;
+        }
+        let stem = Path::new(TABLES).join(&spec.name.value);
+        let with = |extension: &str| PathBuf::from(format!("{}.{extension}", stem.display()));
+        output.table(with("csv"), &summary.table())?;
+        output.file(with("md"), |out| out.write_all(summary.markdown().as_bytes()))?;
+        output.file(with("tex"), |out| out.write_all(summary.latex().as_bytes()))?;
+    }
+    Ok(())
+}
+
+fn figures(study: &Study, swept: &Swept, output: &mut Output<'_>) -> Result<(), HarnessError> {
+    for spec in &study.experiment.figures {
+        let Some(drawn) = figure::of_study(study, &swept.runs, spec)? else {
+            output.written.notices.push(format!("figure {}: no row passes its filter", spec.name.value));
+            continue;
+        };
+        let stem = Path::new(FIGURES).join(&spec.name.value);
+        let with = |extension: &str| PathBuf::from(format!("{}.{extension}", stem.display()));
+        output.file(with("svg"), |out| out.write_all(drawn.svg.as_bytes()))?;
+        output.file(with("png"), |out| out.write_all(&drawn.png))?;
+    }
+    Ok(())
+}
+
+fn manifest(study: &Study, swept: &Swept, shard: Shard) -> Manifest {
+    let rows = swept.runs.len() as u64;
+    let (total, longest) = (swept.cell_time.0.as_secs_f64(), swept.cell_time.1.as_secs_f64());
+    let mut manifest = Manifest::of(study);
+    manifest.shard = (!shard.is_whole()).then(|| shard.to_string());
+    manifest.rows = rows;
+    manifest.resumed = swept.resumed;
+    manifest.start = moment(swept.span.0);
+    manifest.end = moment(swept.span.1);
+    manifest.cell_seconds = CellSeconds { total, mean: total / rows.max(1) as f64, longest };
+    manifest
+}

@@ -1,0 +1,159 @@
+//! The hardware axis spelt out: every hardware with every cost model and every set of capacities.
+
+use super::Folders;
+use crate::experiment::{At, Capacity, Complaint, CostModel, Experiment, Factor, Problem, cost_text};
+use crate::hash::Hash;
+use spillbench_core::formats::hardware_toml;
+use spillbench_core::hardware::{Hardware, PRESETS};
+use std::path::Path;
+
+/// One hardware with its capacities and its cost model.
+#[derive(Clone, Debug)]
+pub struct HardwareEntry {
+    /// Name of the preset, or stem of the file.
+    pub name: String,
+    /// The hardware with the capacities of this entry.
+    pub hardware: Hardware,
+    /// The multiple that `*` stood for; once when there was none.
+    pub factor: Factor,
+    /// The cost model, in the words of the tables.
+    pub cost: String,
+    /// The hash of all that is in it but its name.
+    pub hash: Hash,
+}
+
+/// The most entries of one experiment.
+const MAX_ENTRIES: usize = 1_000_000;
+
+pub(super) fn expand(
+    experiment: &Experiment,
+    folders: &Folders,
+    complaints: &mut Vec<Complaint>,
+) -> Vec<HardwareEntry> {
+    let mut entries: Vec<HardwareEntry> = Vec::new();
+    let mut names: Vec<(String, &At<String>)> = Vec::new();
+    for named in &experiment.axes.hardware {
+        let (name, hardware) = match read(&named.value, &folders.base) {
+            Ok(found) => found,
+            Err(problem) => {
+                complaints.push(Complaint { place: named.place, problem });
+                continue;
+            }
+        };
+        if names.iter().any(|(other, _)| *other == name) {
+            complaints.push(Complaint {
+                place: named.place,
+                problem: Problem::Repeated { axis: "hardware".to_owned(), value: name.clone() },
+            });
+        }
+        names.push((name.clone(), named));
+        for cost in &experiment.axes.cost_models {
+            let mut costed = hardware.clone();
+            if let CostModel::Given(cost) = cost.value {
+                costed.spill_cost = cost;
+            }
+            match with_capacities(&costed, experiment) {
+                Ok(variants) if entries.len() + variants.len() <= MAX_ENTRIES => {
+                    entries.extend(variants.into_iter().map(|(hardware, factor)| entry(&name, hardware, factor)))
+                }
+                Ok(variants) => {
+                    let cells = (entries.len() + variants.len()) as u128;
+                    complaints.push(Complaint {
+                        place: None,
+                        problem: Problem::TooManyCells { cells, most: MAX_ENTRIES as u64 },
+                    });
+                    return entries;
+                }
+                Err(found) => complaints.extend(found),
+            }
+        }
+    }
+    repeated(&entries, experiment, complaints);
+    entries
+}
+
+fn entry(name: &str, hardware: Hardware, factor: Factor) -> HardwareEntry {
+    let mut unnamed = hardware.clone();
+    unnamed.name = String::new();
+    let hash = Hash::of(hardware_toml::write(&unnamed).as_bytes());
+    HardwareEntry { name: name.to_owned(), cost: cost_text(hardware.spill_cost), hardware, factor, hash }
+}
+
+fn read(name: &str, base: &Path) -> Result<(String, Hardware), Problem> {
+    if let Some(preset) = Hardware::preset(name) {
+        return Ok((name.to_owned(), preset));
+    }
+    let path = base.join(name);
+    if !name.contains(['.', '/']) {
+        let known = PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
+        return Err(Problem::Unknown { what: "hardware preset or file", name: name.to_owned(), known });
+    }
+    let file = |message: String| Problem::File { path: name.to_owned(), message };
+    let bytes = std::fs::read(&path).map_err(|e| file(e.to_string()))?;
+    let hardware = hardware_toml::read(&bytes).map_err(|e| file(e.to_string()))?;
+    let stem = path.file_stem().map_or_else(|| name.to_owned(), |s| s.to_string_lossy().into_owned());
+    Ok((stem, hardware))
+}
+
+type Variants = Vec<(Hardware, Factor)>;
+
+/// The product of all capacities, in the order of the file, the first cache slowest.
+fn with_capacities(hardware: &Hardware, experiment: &Experiment) -> Result<Variants, Vec<Complaint>> {
+    let mut complaints = Vec::new();
+    let mut variants = vec![(hardware.clone(), Factor::ONE)];
+    for (cache, values) in &experiment.capacities {
+        if cache.value != "*" && !hardware.caches.contains_key(&cache.value) {
+            let (name, known) =
+                (cache.value.clone(), hardware.caches.keys().map(String::as_str).collect::<Vec<_>>().join(", "));
+            let what = "cache in this hardware";
+            complaints.push(Complaint { place: cache.place, problem: Problem::Unknown { what, name, known } });
+            continue;
+        }
+        if variants.len().saturating_mul(values.len()) > MAX_ENTRIES {
+            let cells = variants.len() as u128 * values.len() as u128;
+            complaints.push(Complaint {
+                place: cache.place,
+                problem: Problem::TooManyCells { cells, most: MAX_ENTRIES as u64 },
+            });
+            break;
+        }
+        let with = |(base, factor): &(Hardware, Factor), value: Capacity| {
+            let mut changed = (base.clone(), *factor);
+            if let (true, Capacity::Factor(factor)) = (cache.value == "*", value) {
+                changed.1 = factor;
+            }
+            let named = |name: &str| experiment.capacities.iter().any(|(other, _)| other.value == name);
+            for (name, spec) in &mut changed.0.caches {
+                if *name == cache.value || (cache.value == "*" && !named(name)) {
+                    spec.capacity = value.on(spec.capacity);
+                }
+            }
+            changed
+        };
+        variants = variants.iter().flat_map(|base| values.iter().map(move |v| with(base, v.value))).collect();
+    }
+    if complaints.is_empty() { Ok(variants) } else { Err(complaints) }
+}
+
+/// Two sets of capacities that come to the same, such as `4096` and `"1x"`, would be run twice.
+fn repeated(entries: &[HardwareEntry], experiment: &Experiment, complaints: &mut Vec<Complaint>) {
+    let mut seen = std::collections::HashMap::new();
+    for entry in entries {
+        if let Some(first) = seen.insert((&entry.name, entry.hash), entry) {
+            let place = experiment.capacities.first().and_then(|c| c.0.place);
+            let place = if first.factor == entry.factor && experiment.capacities.is_empty() {
+                experiment.axes.cost_models.last().and_then(|c| c.place)
+            } else {
+                place
+            };
+            let sizes: Vec<_> =
+                entry.hardware.caches.iter().map(|(name, c)| format!("{name} {}", c.capacity)).collect();
+            let value = format!("hardware {} with {} and cost {}", entry.name, sizes.join(", "), entry.cost);
+            complaints.push(Complaint {
+                place,
+                problem: Problem::Repeated { axis: "hardware and capacities".to_owned(), value },
+            });
+            return;
+        }
+    }
+}
