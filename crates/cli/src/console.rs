@@ -163,7 +163,8 @@ impl Progress {
 
     fn later(what: &'static str, steps: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
-        let template = if steps > 1 { "{msg} {bar:30} {pos}/{len}, {eta} left" } else { "{spinner} {msg}, {elapsed}" };
+        let template =
+            if steps > 1 { "{msg} {bar:30} {pos}/{len}, {per_sec}, {eta} left" } else { "{spinner} {msg}, {elapsed}" };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }

@@ -8,6 +8,7 @@ use spillbench_core::formats::output::OutputError;
 use spillbench_core::graph::GraphErrors;
 use spillbench_core::hardware::{FitError, HardwareError};
 use spillbench_core::schedule::ScheduleErrors;
+use spillbench_harness::HarnessError;
 use spillbench_workloads::WorkloadError;
 use spillbench_workloads::import::onnx::OnnxError;
 use spillbench_workloads::import::{ImportError, TextError};
@@ -101,6 +102,9 @@ pub enum CliError {
         /// Why.
         source: Box<ImportError>,
     },
+    /// An experiment, a table or a figure that is wrong or could not be written.
+    #[error(transparent)]
+    Harness(#[from] HarnessError),
     /// Arguments that do not go together.
     #[error("{what}")]
     Usage {
@@ -194,7 +198,7 @@ fn misfit(error: &FitError) -> String {
 
 fn help(error: &CliError) -> Option<String> {
     match error {
-        CliError::Stdout(_) | CliError::Run { .. } => None,
+        CliError::Stdout(_) | CliError::Run { .. } | CliError::Harness(_) => None,
         CliError::Write(_) => Some("nothing was written; give another --out DIR".to_owned()),
         CliError::Workload(error) => workload_help(error),
         CliError::Import { source, .. } => import_help(source),

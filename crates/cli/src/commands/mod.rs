@@ -6,12 +6,16 @@ mod check;
 mod compare;
 mod completions;
 mod convert;
+mod diff;
 mod explain;
+mod figure;
 mod generate;
 mod import;
 mod inspect;
 mod list;
 mod plan;
+mod plot;
+mod sweep;
 
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
@@ -32,6 +36,14 @@ pub enum Command {
     Generate(generate::GenerateArgs),
     /// Make a graph of what you have: an ONNX model, an interval file, an access trace
     Import(import::ImportArgs),
+    /// Run every cell of an experiment, and leave its tables and figures
+    Sweep(sweep::SweepArgs),
+    /// Draw a figure from the rows of a sweep again
+    Plot(plot::PlotArgs),
+    /// Draw one plan: its address map, its timeline, or what is resident when
+    Figure(figure::FigureArgs),
+    /// Say what changed between the results of two sweeps, cell by cell
+    Diff(diff::DiffArgs),
     /// Show what a graph is made of, and whether it fits
     Inspect(inspect::InspectArgs),
     /// Turn a graph from JSON into a CSV pair, or back
@@ -55,6 +67,10 @@ impl Command {
             Self::Explain(args) => args.run(console),
             Self::Generate(args) => args.run(console),
             Self::Import(args) => args.run(console),
+            Self::Sweep(args) => args.run(console),
+            Self::Plot(args) => args.run(console),
+            Self::Figure(args) => args.run(console),
+            Self::Diff(args) => args.run(console),
             Self::Inspect(args) => args.run(console),
             Self::Convert(args) => args.run(console),
             Self::List(args) => args.run(console),
