@@ -24,8 +24,9 @@ pub(super) fn broadcast(a: &Shape, b: &Shape) -> Result<Shape, Problem> {
 /// How an input of `shape` is read by an output that its shape broadcasts to.
 pub(super) fn broadcast_map(shape: &Shape, out: &Shape) -> BoxMap {
     let offset = out.rank() - shape.rank();
-    let dim = |(i, &d): (usize, &u64)| if d == 1 { DimMap::Full } else { DimMap::Same(i + offset) };
-    shape.dims().iter().enumerate().map(dim).collect()
+    // An extent of 1 on both sides is no broadcast: the map stays that of the same element.
+    let dim = |(i, (&d, &o)): (usize, (&u64, &u64))| if d == o { DimMap::Same(i + offset) } else { DimMap::Full };
+    shape.dims().iter().zip(&out.dims()[offset..]).enumerate().map(dim).collect()
 }
 
 /// Broadcasts all inputs that are there.
@@ -116,8 +117,8 @@ fn aligned_at_axis(call: &Call<'_>, data_type: DataType) -> Result<Option<Output
         return Err(Problem::Mismatch { left, right, why: "dimensions must be equal, or that of the second 1" });
     }
     let at = at.unwrap_or(0);
-    let map = b.shape.dims().iter().enumerate();
-    let map = map.map(|(i, &d)| if d == 1 { DimMap::Full } else { DimMap::Same(i + at) }).collect();
+    let map = b.shape.dims().iter().zip(part).enumerate();
+    let map = map.map(|(i, (d, o))| if d == o { DimMap::Same(i + at) } else { DimMap::Full }).collect();
     let reads = vec![(0, same(a.shape.rank())), (1, map)];
     Ok(Some(Output::vector(a.shape.clone(), data_type, &call.proto.op_type, reads)))
 }
