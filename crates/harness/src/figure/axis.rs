@@ -197,7 +197,6 @@ pub fn column_label(column: &str) -> String {
     let (name, of) = column.split_once('.').unwrap_or((column, ""));
     let words = match (name, of) {
         ("capacity", cache) => format!("capacity of {cache}"),
-        ("capacity_factor", _) => "capacity over that of the hardware".to_owned(),
         ("makespan", _) => "makespan".to_owned(),
         ("movement", cache) => format!("extra data movement of {cache}"),
         (axis, "") if columns::is_axis(axis) => axis.replace('_', " "),
@@ -241,15 +240,23 @@ pub fn vertical_room(range: &Range, label: &str, height: f64) -> f64 {
 }
 
 /// Draws the horizontal axis of a panel: ticks below it and its label under them.
-pub fn horizontal(scene: &mut Scene, plot: Rect, range: &Range, label: &str) {
+pub fn horizontal(scene: &mut Scene, plot: Rect, outer: Rect, range: &Range, label: &str) {
     scene.line(vec![(plot.x, plot.bottom()), (plot.right(), plot.bottom())], look::AXIS);
     for (value, tick) in &range.clone().thinned(plot.w, look::SMALL).ticks {
         let x = plot.x + range.share(*value) * plot.w;
         scene.line(vec![(x, plot.bottom()), (x, plot.bottom() + 2.0)], look::AXIS);
         scene.text((x, plot.bottom() + 7.0), tick, look::SMALL, look::INK, Align::Center);
     }
-    let label = text::shortened(label, look::NORMAL, plot.w + 30.0);
-    scene.text((plot.x + plot.w / 2.0, plot.bottom() + 16.5), label, look::NORMAL, look::INK, Align::Center);
+    below(scene, plot, outer, plot.bottom() + 16.5, label);
+}
+
+/// Writes the label of a horizontal axis under the middle of its plot, or as near to that as it fits
+/// into `outer`.
+pub fn below(scene: &mut Scene, plot: Rect, outer: Rect, y: f64, label: &str) {
+    let label = text::shortened(label, look::NORMAL, outer.w);
+    let half = text::width(&label, look::NORMAL) / 2.0;
+    let middle = (plot.x + plot.w / 2.0).min(outer.right() - half).max(outer.x + half);
+    scene.text((middle, y), label, look::NORMAL, look::INK, Align::Center);
 }
 
 /// The room below a panel for the ticks and the label of its horizontal axis.

@@ -37,7 +37,7 @@ pub fn grouped(spec: &FigureSpec, rows: &[Row<'_>], what: &Grouped<'_>) -> Scene
     let top = head(&mut scene, spec.title.as_deref(), &entries);
     let facets = facets(rows, what.facet);
     let height = if facets.len() > 1 { 150.0 } else { 175.0 };
-    for panel in panels(&mut scene, top, &facets, height) {
+    for panel in panels(&mut scene, top, &facets, height, ordered(rows, what.group).len()) {
         let rows = of_facet(rows, what.facet, panel.facet);
         grouped_panel(&mut scene, &panel, &rows, what, &series);
     }
@@ -82,8 +82,7 @@ fn frame(scene: &mut Scene, outer: Rect, (range, label): (&Range, &str), slots: 
     scene.line(vec![(plot.x, plot.bottom()), (plot.right(), plot.bottom())], look::AXIS);
     names.draw(scene, plot);
     let below = plot.bottom() + names.depth + look::NORMAL / 2.0 + 2.0;
-    let slots_label = text::shortened(&slots_label, look::NORMAL, plot.w);
-    scene.text((plot.x + plot.w / 2.0, below), slots_label, look::NORMAL, look::INK, Align::Center);
+    axis::below(scene, plot, outer, below, &slots_label);
     plot
 }
 
@@ -162,7 +161,7 @@ pub fn stacked(
         parts.iter().enumerate().map(|(k, (_, words))| (words.clone(), Sample::Patch(look::series(k)))).collect();
     let top = head(&mut scene, spec.title.as_deref(), &entries);
     let facets = facets(rows, facet);
-    for panel in panels(&mut scene, top, &facets, 165.0) {
+    for panel in panels(&mut scene, top, &facets, 165.0, ordered(rows, group).len()) {
         let rows = of_facet(rows, facet, panel.facet);
         stacked_panel(&mut scene, &panel, &rows, &parts, group);
     }

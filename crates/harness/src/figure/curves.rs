@@ -40,7 +40,7 @@ pub fn curves(spec: &FigureSpec, rows: &[Row<'_>], what: &Curves<'_>) -> Scene {
     let series = ordered(rows, what.series);
     let top = head(&mut scene, spec.title.as_deref(), &legend(&series));
     let facets = facets(rows, what.facet);
-    for panel in panels(&mut scene, top, &facets, if facets.len() > 1 { 120.0 } else { 150.0 }) {
+    for panel in panels(&mut scene, top, &facets, if facets.len() > 1 { 120.0 } else { 150.0 }, 0) {
         let rows = of_facet(rows, what.facet, panel.facet);
         curves_panel(&mut scene, &panel, &rows, what, &series);
     }
@@ -60,7 +60,7 @@ fn curves_panel<'a>(scene: &mut Scene, panel: &Panel<'_>, rows: &[Row<'a>], what
     let left = axis::vertical_room(&y_range, &label, panel.outer.h - HORIZONTAL_ROOM);
     let plot = panel.outer.inset(left, 4.0, 8.0, HORIZONTAL_ROOM);
     axis::vertical(scene, plot, panel.outer.x, &y_range, &label);
-    axis::horizontal(scene, plot, &x_range, &column_label(what.x));
+    axis::horizontal(scene, plot, panel.outer, &x_range, &column_label(what.x));
     if numbers.is_empty() {
         scene.text(
             (plot.x + plot.w / 2.0, plot.y + plot.h / 2.0),
@@ -112,14 +112,14 @@ pub fn profile(spec: &FigureSpec, table: &Table, rows: &[Row<'_>], value: &str, 
     let most = factors.iter().flatten().copied().filter(|f| *f <= MOST_FACTOR).fold(1.2, f64::max);
     let x_range = Range::log_between(1.0, most * 1.05, &ticks(most));
     let y_range = Range::linear(0.0, 1.0, 5);
-    for panel in panels(&mut scene, top, &[""], 150.0) {
+    for panel in panels(&mut scene, top, &[""], 150.0, 0) {
         let label = format!("share of {cases} cases");
         let left = axis::vertical_room(&y_range, &label, panel.outer.h - HORIZONTAL_ROOM);
         let plot = panel.outer.inset(left, 4.0, 8.0, HORIZONTAL_ROOM);
         axis::vertical(&mut scene, plot, panel.outer.x, &y_range, &label);
         let name = column_label(value);
         let name = name.split(" (").next().unwrap_or(&name);
-        axis::horizontal(&mut scene, plot, &x_range, &format!("{name} within a factor of the best"));
+        axis::horizontal(&mut scene, plot, panel.outer, &x_range, &format!("{name} within a factor of the best"));
         for (k, one) in series.iter().enumerate() {
             profile_curve(&mut scene, plot, (&x_range, &y_range), (by, one, k), &factors[k]);
         }

@@ -1,6 +1,6 @@
 //! Heat maps: a measured column over two parameters.
 
-use super::axis::{Range, axis_title, column_label, look, number};
+use super::axis::{self, Range, axis_title, column_label, look, number};
 use super::bars::describe;
 use super::layout::{Panel, Shown, SlotLabels, Values, facets, head, of_facet, ordered, page_width, panels};
 use super::scene::{Align, Color, Mark, Rect, Scene, Shape};
@@ -53,7 +53,7 @@ pub fn heat(spec: &FigureSpec, rows: &[Row<'_>], what: &Heat<'_>) -> Scene {
         (lines * 16.0).clamp(80.0, 220.0) + 48.0
     };
     let height = facets.iter().map(|f| height(f)).fold(0.0, f64::max);
-    for panel in panels(&mut scene, top + 9.0, &facets, height) {
+    for panel in panels(&mut scene, top + 9.0, &facets, height, ordered(rows, what.x).len()) {
         let rows = of_facet(rows, what.facet, panel.facet);
         heat_panel(&mut scene, &panel, &rows, what);
     }
@@ -88,8 +88,7 @@ fn heat_panel(scene: &mut Scene, panel: &Panel<'_>, rows: &[Row<'_>], what: &Hea
         }
     }
     let below = plot.bottom() + names.depth + look::NORMAL / 2.0 + 2.0;
-    let x_label = text::shortened(&column_label(what.x), look::NORMAL, plot.w + 20.0);
-    scene.text((plot.x + plot.w / 2.0, below), x_label, look::NORMAL, look::INK, Align::Center);
+    axis::below(scene, plot, panel.outer, below, &column_label(what.x));
     axis_title(scene, plot, panel.outer.x, column_label(what.y).as_str());
     draw_scale(scene, Rect { x: plot.right() + 5.0, w: 6.0, ..plot }, &range);
 }

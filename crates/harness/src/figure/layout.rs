@@ -29,6 +29,9 @@ pub enum Sample {
 const SAMPLE_WIDTH: f64 = 14.0;
 const MARGIN: f64 = 4.0;
 
+/// A slot narrower than this has no room for a name that runs upwards.
+const NARROWEST: f64 = look::SMALL + 1.0;
+
 /// The start of a figure: its heading and legend. Returns where the panels may begin.
 pub fn head(scene: &mut Scene, heading: Option<&str>, entries: &[(String, Sample)]) -> f64 {
     let mut top = MARGIN;
@@ -93,16 +96,21 @@ pub struct Panel<'a> {
 }
 
 /// Lays out panels of one height below `top`, writes their headings, and sets the height of the
-/// page.
-pub fn panels<'a>(scene: &mut Scene, top: f64, facets: &[&'a str], height: f64) -> Vec<Panel<'a>> {
+/// page. Panels of many slots get fewer neighbours, so that every slot has room for its name.
+pub fn panels<'a>(scene: &mut Scene, top: f64, facets: &[&'a str], height: f64, slots: usize) -> Vec<Panel<'a>> {
+    /// Ticks, labels and the scale of a heat map.
+    const BESIDE: f64 = 75.0;
     let wide = scene.width > 300.0;
-    let columns = match (facets.len(), wide) {
+    let mut columns = match (facets.len(), wide) {
         (0 | 1, _) => 1,
         (n @ (2 | 3), true) => n,
         (4, true) => 2,
         (_, true) => 3,
         (_, false) => 2,
     };
+    while columns > 1 && scene.width / columns as f64 - BESIDE < slots as f64 * NARROWEST {
+        columns -= 1;
+    }
     let gap = 6.0;
     let width = (scene.width - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
     let heading = if facets.len() > 1 { look::NORMAL + 4.0 } else { 4.0 };
@@ -202,11 +210,13 @@ impl SlotLabels {
             let most = lines.iter().map(Vec::len).max().unwrap_or(1);
             return Self { lines, depth: 3.0 + most as f64 * (size + 1.0), turned: false };
         }
-        // Upwards, in as many columns of text as fit side by side into a slot.
-        let columns = ((slot / (size + 1.0)) as usize).clamp(1, 2);
+        // Upwards, in as many columns of text as fit side by side into a slot; where not even one
+        // fits, some names have to be left out.
+        let columns = ((slot / NARROWEST) as usize).clamp(1, 2);
+        let stride = (NARROWEST / slot.max(0.01)).ceil().max(1.0) as usize;
+        let names = names.iter().enumerate().map(|(k, name)| if k % stride == 0 { name } else { "" });
         let room = 62.0;
         let lines: Vec<_> = names
-            .iter()
             .map(|name| {
                 text::balanced(name, size, room, columns).unwrap_or_else(|| vec![text::shortened(name, size, room)])
             })
@@ -220,7 +230,7 @@ impl SlotLabels {
         let slot = plot.w / self.lines.len().max(1) as f64;
         for (k, lines) in self.lines.iter().enumerate() {
             let x = plot.x + (k as f64 + 0.5) * slot;
-            for (i, line) in lines.iter().enumerate() {
+            for (i, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
                 if self.turned {
                     let side = (i as f64 - (lines.len() as f64 - 1.0) / 2.0) * (look::SMALL + 1.0);
                     scene.turned((x + side, plot.bottom() + 3.0), line, look::SMALL, look::INK, Align::Right);

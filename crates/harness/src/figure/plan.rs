@@ -92,7 +92,7 @@ impl PlanPicture<'_> {
         let left = axis::vertical_room(y_range, label, outer.h - HORIZONTAL_ROOM);
         let plot = outer.inset(left, 5.0, 8.0, HORIZONTAL_ROOM);
         axis::vertical(scene, plot, outer.x, y_range, label);
-        axis::horizontal(scene, plot, &self.x_range(), "position in the schedule");
+        axis::horizontal(scene, plot, outer, &self.x_range(), "position in the schedule");
         plot
     }
 
@@ -103,7 +103,7 @@ impl PlanPicture<'_> {
             [("resident".to_owned(), Sample::Patch(look::PALETTE[5])), ("capacity".to_owned(), Sample::Line(LIMIT))];
         let top = head(&mut scene, self.heading, &entries);
         let caches = self.caches();
-        for (panel, cache) in panels(&mut scene, top, &self.names(), 105.0).into_iter().zip(caches) {
+        for (panel, cache) in panels(&mut scene, top, &self.names(), 105.0, 0).into_iter().zip(caches) {
             let steps = resident_bytes(&segments, cache, self.plan.schedule.len());
             let peak = steps.iter().copied().max().unwrap_or(0);
             let capacity = self.capacity(cache);
@@ -137,7 +137,7 @@ impl PlanPicture<'_> {
         ];
         let top = head(&mut scene, self.heading, &entries);
         let caches = self.caches();
-        for (panel, cache) in panels(&mut scene, top, &self.names(), 130.0).into_iter().zip(caches) {
+        for (panel, cache) in panels(&mut scene, top, &self.names(), 130.0, 0).into_iter().zip(caches) {
             let own: Vec<&Segment> = segments.iter().filter(|s| s.cache == cache).collect();
             let reach = own.iter().map(|s| s.offset.end(s.size).0).max().unwrap_or(1);
             let capacity = self.capacity(cache);
@@ -213,7 +213,7 @@ impl PlanPicture<'_> {
         }
         lanes.retain(|lane| !lane.bars.is_empty());
         let height = lanes.len() as f64 * 17.0 + HORIZONTAL_ROOM + 6.0;
-        for panel in panels(&mut scene, top, &[""], height) {
+        for panel in panels(&mut scene, top, &[""], height, 0) {
             draw_lanes(&mut scene, panel.outer, &lanes, timeline.makespan.0, kinds.map(|k| k.1));
         }
         Ok(Some(scene))
@@ -232,7 +232,7 @@ fn draw_lanes(scene: &mut Scene, outer: Rect, lanes: &[Lane<'_>], makespan: u64,
     let left = names.iter().map(|n| text::width(n, look::SMALL)).fold(0.0, f64::max) + 5.0;
     let plot = outer.inset(left, 4.0, 8.0, HORIZONTAL_ROOM);
     let x_range = Range::exact(0.0, makespan as f64, 6);
-    axis::horizontal(scene, plot, &x_range, "time (cycles)");
+    axis::horizontal(scene, plot, outer, &x_range, "time (cycles)");
     let _ = writeln!(scene.description, "makespan {makespan}");
     let lane_height = plot.h / lanes.len().max(1) as f64;
     for (k, lane) in lanes.iter().enumerate() {
