@@ -113,6 +113,19 @@ fn a_load_never_passes_the_free_of_its_buffer_or_what_waits_for_that() {
     assert_eq!(normalized(&graph, &[0, 10, 20, 11, 12], Normalize::Loads), [0, 10, 20, 11, 12]);
 }
 
+/// The load is the only user of its buffer, and its consumer is known by an edge: where its FREE
+/// stood before makes no difference.
+#[test]
+fn a_load_takes_the_free_of_its_buffer_along() {
+    let mut g = GraphBuilder::new();
+    g.alloc(0, 0, 1, "UB").op(1, "COPY_IN", "MTE2", 1, &[0]).op(2, "X", "V", 1, &[]).op(3, "Y", "V", 1, &[]);
+    g.free(4, 0, 1, "UB").edge(1, 3);
+    let graph = g.build().unwrap().0;
+    for order in [[0, 1, 2, 3, 4], [0, 1, 4, 2, 3]] {
+        assert_eq!(normalized(&graph, &order, Normalize::Loads), [2, 0, 1, 4, 3]);
+    }
+}
+
 #[test]
 fn other_edges_of_cache_nodes_hold() {
     let mut g = GraphBuilder::new();

@@ -84,31 +84,41 @@ fn sink_allocs(graph: &Graph, order: &TiVec<Pos, NodeIx>) -> TiVec<Pos, NodeIx> 
 }
 
 /// Moves each `COPY_IN` that waits for `ALLOC`s only to just before its first consumer, where it
-/// has one.
+/// has one. A `FREE` may be passed: [`raise_frees`] has to follow.
 fn sink_loads(graph: &Graph, order: &TiVec<Pos, NodeIx>) -> TiVec<Pos, NodeIx> {
     let is_load = |n: NodeIx| {
         graph.kind(n) == NodeKind::Op
             && graph.op_name(n) == COPY_IN
             && graph.predecessors(n).iter().all(|&p| matches!(graph.kind(p), NodeKind::Alloc(_)))
     };
-    let mut anchor = positions(order);
+    let own = positions(order);
+    let mut anchor = own.clone();
     // The anchor of the next op that uses each buffer, seen from the end of the order.
     let mut next_use = ti_vec![Pos::new(order.len()); graph.buffer_count()];
-    for &n in order.iter().rev().filter(|&&n| graph.kind(n) == NodeKind::Op) {
-        if is_load(n) {
-            let ops = graph.successors(n).iter().filter(|&&s| graph.kind(s) == NodeKind::Op).map(|&s| anchor[s]);
-            let consumer = ops.chain(graph.operands(n).iter().map(|&b| next_use[b])).min();
-            if let Some(consumer) = consumer.filter(|c| c.index() < order.len()) {
-                // Nor does it pass the FREE of its buffer, which another node may wait for.
-                let mut first = consumer;
-                graph.for_each_successor(n, |s| first = first.min(anchor[s]));
-                anchor[n] = first;
+    for &n in order.iter().rev() {
+        match graph.kind(n) {
+            NodeKind::Alloc(_) => continue,
+            // Where a FREE stands is no bound, for it follows its predecessors when it is raised
+            // next; what waits for it is.
+            NodeKind::Free(_) => {
+                let waiting = graph.successors(n).iter().map(|&s| anchor[s]);
+                anchor[n] = waiting.min().unwrap_or(Pos::new(order.len()));
+                continue;
             }
+            NodeKind::Op if is_load(n) => {
+                let ops = graph.successors(n).iter().filter(|&&s| graph.kind(s) == NodeKind::Op).map(|&s| anchor[s]);
+                let consumer = ops.chain(graph.operands(n).iter().map(|&b| next_use[b])).min();
+                if let Some(consumer) = consumer.filter(|c| c.index() < order.len()) {
+                    anchor[n] = consumer;
+                    graph.for_each_successor(n, |s| anchor[n] = anchor[n].min(anchor[s]));
+                }
+            }
+            NodeKind::Op => {}
         }
         graph.operands(n).iter().for_each(|&b| next_use[b] = anchor[n]);
     }
-    let own = positions(order);
-    lay(order, &anchor, |n| anchor[n] != own[n], Side::Before)
+    let moved = |n: NodeIx| graph.kind(n) == NodeKind::Op && anchor[n] != own[n];
+    lay(order, &anchor, moved, Side::Before)
 }
 
 enum Side {
