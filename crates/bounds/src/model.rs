@@ -12,6 +12,7 @@
 //! gaps is a lower bound on the extra movement of every plan that the [`Cover`] describes, and it
 //! is what the cost would be if bytes need not be contiguous.
 
+use serde::{Deserialize, Serialize};
 use spillbench_core::graph::NodeKind;
 use spillbench_core::index::{BufIx, CacheIx, NodeIx, Pos};
 use spillbench_core::{Bytes, Graph, Machine, Schedule, hardware::FitError};
@@ -19,7 +20,8 @@ use thiserror::Error;
 use typed_index_collections::{TiVec, ti_vec};
 
 /// Which plans a lower bound speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Cover {
     /// Plans that keep the whole schedule: every node stands where it stands, spills come between.
     Schedule,
@@ -118,6 +120,9 @@ pub enum ModelError {
         /// Caches of the graph.
         graph: usize,
     },
+    /// A model of one schedule was asked for every order.
+    #[error("no one schedule stands for every order")]
+    EveryOrder,
 }
 
 impl CacheModel {
@@ -127,14 +132,19 @@ impl CacheModel {
     }
 }
 
+/// How many gaps a schedule of `graph` has at most: what a limit on the size of a bound counts.
+pub fn gap_limit(graph: &Graph) -> usize {
+    graph.bufs().map(|b| graph.users(b).len() + 1).sum()
+}
+
 /// The gap models of all caches of `graph`, by cache index, for plans that keep `schedule`
-/// ([`Cover::Schedule`]) or its order of ops ([`Cover::OpOrder`]; [`Cover::EveryOrder`] is not the
-/// cover of any one schedule and is read as that too).
+/// ([`Cover::Schedule`]) or its order of ops ([`Cover::OpOrder`]).
 ///
 /// Runs in time linear in the graph, but for sorting the users of each buffer.
 ///
 /// # Errors
-/// When no plan exists at all, or `schedule` or `machine` is of another graph.
+/// When no plan exists at all, `schedule` or `machine` is of another graph, or `cover` is
+/// [`Cover::EveryOrder`].
 pub fn models(
     graph: &Graph,
     machine: &Machine,
@@ -151,7 +161,11 @@ pub fn models(
     if !misfits.is_empty() {
         return Err(ModelError::Misfit(misfits));
     }
-    let pinned = cover == Cover::Schedule;
+    let pinned = match cover {
+        Cover::Schedule => true,
+        Cover::OpOrder => false,
+        Cover::EveryOrder => return Err(ModelError::EveryOrder),
+    };
     let mut models: TiVec<CacheIx, CacheModel> = graph
         .caches()
         .map(|cache| CacheModel { cache, capacity: machine.cache(cache).capacity, steps: Vec::new(), gaps: Vec::new() })

@@ -1,0 +1,108 @@
+//! Certificates: what proves a lower bound, small enough to publish and simple enough to check.
+//!
+//! A certificate is a JSON object:
+//!
+//! ```json
+//! {"format": "spillbench-certificate", "version": 1, "cover": "op-order", "bound": 34944,
+//!  "proof": {"kind": "prices", "scale": 1, "caches": [{"cache": "L1", "prices": [[17, 2], [40, 1]]}]}}
+//! ```
+//!
+//! - `cover` says of which plans the bound speaks: `schedule`, `op-order` or `every-order`.
+//! - `bound` is what the writer claims, in bytes. The checker ignores it and reports its own figure.
+//! - A proof of kind `prices` gives, per cache, nodes of the schedule with the price of a byte of
+//!   room there, in bytes of movement, times `scale`; all other nodes have price 0. With `R_t` the
+//!   capacity less the operand bytes of step `t`, `c_g` what giving up gap `g` costs and `s_g` its
+//!   size, weak duality says that no plan under the cover moves less than
+//!   `Σ c_g − Σ_t R_t·y_t − Σ_g max(0, c_g − s_g·Σ_{t∈g} y_t)` for **any** prices `y ≥ 0`.
+//!
+//! Whatever the numbers in it, a certificate proves a true bound or is refused; a wrong one proves
+//! less, never more.
+
+use crate::model::Cover;
+use serde::{Deserialize, Serialize};
+use spillbench_core::{Bytes, Id};
+use thiserror::Error;
+
+/// What proves a lower bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Certificate {
+    format: String,
+    version: u32,
+    /// Of which plans the bound speaks.
+    pub cover: Cover,
+    /// What the writer claims. Not part of the proof.
+    pub bound: Bytes,
+    /// The proof.
+    pub proof: Proof,
+}
+
+/// The numbers that prove a bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Proof {
+    /// Dual prices of the capacity rows of a schedule.
+    Prices {
+        /// What the prices are multiplied by, at least 1.
+        scale: u64,
+        /// The prices of each cache; a cache left out proves 0.
+        caches: Vec<CachePrices>,
+    },
+}
+
+/// The prices of one cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CachePrices {
+    /// Name of the cache.
+    pub cache: String,
+    /// Nodes with the scaled price of a byte of room there, each node at most once.
+    pub prices: Vec<(Id, u64)>,
+}
+
+/// Why a text is no certificate.
+#[derive(Debug, Error)]
+pub enum CertificateError {
+    /// Broken JSON, an unknown or missing key, or a value of the wrong type.
+    #[error("not a certificate: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// A document of another format or of a version that this program does not know.
+    #[error("not a certificate of version 1: format {format:?}, version {version}")]
+    Version {
+        /// Its `format`.
+        format: String,
+        /// Its `version`.
+        version: u32,
+    },
+}
+
+const FORMAT: &str = "spillbench-certificate";
+const VERSION: u32 = 1;
+
+impl Certificate {
+    /// A certificate of the current version.
+    pub fn new(cover: Cover, bound: Bytes, proof: Proof) -> Self {
+        Self { format: FORMAT.to_owned(), version: VERSION, cover, bound, proof }
+    }
+
+    /// Reads a certificate.
+    ///
+    /// # Errors
+    /// When the text is not a certificate of version 1.
+    pub fn read(bytes: &[u8]) -> Result<Self, CertificateError> {
+        let certificate: Self = serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))?;
+        if certificate.format != FORMAT || certificate.version != VERSION {
+            return Err(CertificateError::Version { format: certificate.format, version: certificate.version });
+        }
+        Ok(certificate)
+    }
+
+    /// Writes a certificate as one line of JSON.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn write(&self, mut out: impl std::io::Write) -> std::io::Result<()> {
+        serde_json::to_writer(&mut out, self)?;
+        out.write_all(b"\n")
+    }
+}

@@ -1,0 +1,114 @@
+//! The certificate checker: what a certificate proves, from nothing but the graph and its numbers.
+//!
+//! It shares no code with the solvers or their models. It trusts nothing in a certificate: what is
+//! not refused is evaluated, and a proof is true whatever its numbers, so a wrong or hostile
+//! certificate can prove less than the best bound but never more.
+
+mod prices;
+
+use crate::certificate::{Certificate, Proof};
+use crate::model::Cover;
+use spillbench_core::hardware::FitError;
+use spillbench_core::{Bytes, Graph, Id, Machine, Schedule};
+use thiserror::Error;
+
+/// What a certificate proves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certified {
+    /// The bound, in bytes of extra movement.
+    pub bound: Bytes,
+    /// Of which plans it speaks.
+    pub cover: Cover,
+    /// The share of every cache of the graph, in its order; they add up to the bound.
+    pub per_cache: Vec<(String, Bytes)>,
+}
+
+/// Why a certificate proves nothing here.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CertifyError {
+    /// No plan exists, so that there is nothing to bound. Never empty.
+    #[error("{}", .0[0])]
+    Misfit(Vec<FitError>),
+    /// The schedule or the machine is of another graph.
+    #[error("the graph has {graph} {what} and the {of} {other}")]
+    OtherGraph {
+        /// What was counted.
+        what: &'static str,
+        /// Where.
+        of: &'static str,
+        /// The number in the graph.
+        graph: usize,
+        /// The number there.
+        other: usize,
+    },
+    /// The certificate speaks of a schedule and none was given.
+    #[error("the certificate speaks of one schedule (cover {}): give that schedule", cover.name())]
+    NoSchedule {
+        /// Its cover.
+        cover: Cover,
+    },
+    /// This kind of proof cannot have this cover.
+    #[error("a proof by {proof} cannot cover {}", cover.name())]
+    Cover {
+        /// The kind of proof.
+        proof: &'static str,
+        /// The cover it claims.
+        cover: Cover,
+    },
+    /// A scale of 0.
+    #[error("the scale is 0")]
+    ZeroScale,
+    /// A cache that the graph does not have, or that stands twice.
+    #[error("cache {cache} is not in the graph, or stands twice")]
+    Cache {
+        /// The cache.
+        cache: String,
+    },
+    /// A node that is not a step of the schedule, or that is priced twice for one cache.
+    #[error("node {node} is no step of the schedule, or is priced twice for {cache}")]
+    Node {
+        /// The node.
+        node: Id,
+        /// The cache.
+        cache: String,
+    },
+}
+
+/// Evaluates a certificate. `schedule` is what its prices speak of; a proof for every order needs
+/// none.
+///
+/// # Errors
+/// When the certificate does not fit the graph, or nothing can be planned at all.
+pub fn certify(
+    graph: &Graph,
+    machine: &Machine,
+    schedule: Option<&Schedule>,
+    certificate: &Certificate,
+) -> Result<Certified, CertifyError> {
+    let caches = graph.cache_names().len();
+    if machine.cache_count() != caches {
+        let other = machine.cache_count();
+        return Err(CertifyError::OtherGraph { what: "caches", of: "machine", graph: caches, other });
+    }
+    let misfits = machine.misfits(graph);
+    if !misfits.is_empty() {
+        return Err(CertifyError::Misfit(misfits));
+    }
+    let cover = certificate.cover;
+    let shares = match &certificate.proof {
+        Proof::Prices { scale, caches } => {
+            if cover == Cover::EveryOrder {
+                return Err(CertifyError::Cover { proof: "prices", cover });
+            }
+            let schedule = schedule.ok_or(CertifyError::NoSchedule { cover })?;
+            let (nodes, other) = (graph.node_count(), schedule.len());
+            if nodes != other {
+                return Err(CertifyError::OtherGraph { what: "nodes", of: "schedule", graph: nodes, other });
+            }
+            prices::evaluate(graph, machine, schedule, cover, *scale, caches)?
+        }
+    };
+    let bound = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.0));
+    let per_cache = graph.cache_names().iter().cloned().zip(shares).collect();
+    Ok(Certified { bound: Bytes(bound), cover, per_cache })
+}
