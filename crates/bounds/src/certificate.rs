@@ -14,13 +14,16 @@
 //!   capacity less the operand bytes of step `t`, `c_g` what giving up gap `g` costs and `s_g` its
 //!   size, weak duality says that no plan under the cover moves less than
 //!   `Σ c_g − Σ_t R_t·y_t − Σ_g max(0, c_g − s_g·Σ_{t∈g} y_t)` for **any** prices `y ≥ 0`.
+//! - A proof of kind `partition` gives disjoint sets of buffers, each of one cache; the bound is the
+//!   sum over the sets of the least movement of the graph restricted to the set (see
+//!   [`crate::orders`]), which the checker solves again. It speaks of every order.
 //!
 //! Whatever the numbers in it, a certificate proves a true bound or is refused; a wrong one proves
 //! less, never more.
 
 use crate::model::Cover;
 use serde::{Deserialize, Serialize};
-use spillbench_core::{Bytes, Id};
+use spillbench_core::{BufId, Bytes, Id};
 use thiserror::Error;
 
 /// What proves a lower bound.
@@ -48,6 +51,11 @@ pub enum Proof {
         /// The prices of each cache; a cache left out proves 0.
         caches: Vec<CachePrices>,
     },
+    /// Disjoint sets of buffers.
+    Partition {
+        /// The sets.
+        sets: Vec<BufferSet>,
+    },
 }
 
 /// The prices of one cache.
@@ -58,6 +66,18 @@ pub struct CachePrices {
     pub cache: String,
     /// Nodes with the scaled price of a byte of room there, each node at most once.
     pub prices: Vec<(Id, u64)>,
+}
+
+/// A set of buffers of one cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BufferSet {
+    /// Name of the cache.
+    pub cache: String,
+    /// The buffers, each in one set at most.
+    pub buffers: Vec<BufId>,
+    /// What the writer claims for the set. Not part of the proof.
+    pub bound: Bytes,
 }
 
 /// Why a text is no certificate.

@@ -9,9 +9,11 @@ pub mod certificate;
 pub mod certify;
 pub mod flow;
 pub mod model;
+pub mod orders;
 
 pub use bound::{Bound, BoundKind, CacheBound, bound};
 pub use certificate::{Certificate, CertificateError};
-pub use certify::{Certified, CertifyError, certify};
+pub use certify::{Certified, CertifyError, certify, certify_within};
 pub use flow::{FlowBound, FlowStats, flow_bound};
 pub use model::{CacheModel, Cover, Gap, ModelError, Step};
+pub use orders::{Limits, OrdersBound, SetBound, across_orders};

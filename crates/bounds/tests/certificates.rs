@@ -5,13 +5,14 @@ mod common;
 use common::{Shape, graph};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, TestRng, TestRunner};
 use spillbench_bounds::certificate::{Certificate, CertificateError, Proof};
 use spillbench_bounds::{Bound, CertifyError, Cover, bound, certify};
 use spillbench_core::schedule::Normalize;
 use spillbench_core::{Bytes, Graph, Id, Machine, Schedule};
 
-const SHAPE: Shape = Shape { ops: 24, buffers: 10, edges: 12, cache_edges: true };
+const SHAPE: Shape =
+    Shape { ops: 24, buffers: 10, operands: 1, smallest: 2, one_cache: false, edges: 12, cache_edges: true };
 
 fn solved(graph: &Graph, machine: &Machine, cover: Cover, level: Normalize) -> (Schedule, Bound) {
     let schedule = Schedule::default_for(graph).normalized(graph, level);
@@ -56,7 +57,7 @@ proptest! {
 type Change = (prop::sample::Index, u64, u8);
 
 fn mutate(certificate: &mut Certificate, (at, number, how): &Change) {
-    let Proof::Prices { scale, caches } = &mut certificate.proof;
+    let Proof::Prices { scale, caches } = &mut certificate.proof else { return };
     let of = at.index(caches.len());
     match how {
         0 => *scale = *number,
@@ -85,7 +86,8 @@ fn a_thousand_mutated_certificates_prove_no_more() {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), numbers, 0..12u8), 1..4);
     let mut counts = (0, 0, 0);
     let counted = std::cell::RefCell::new(&mut counts);
-    let mut runner = TestRunner::new(Config::with_cases(1000));
+    let config = Config { failure_persistence: None, ..Config::with_cases(3000) };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(Default::default()));
     let run = runner.run(&(graph(SHAPE), covers(), changes), |((graph, machine), cover, changes)| {
         let (schedule, bound) = solved(&graph, &machine, cover, Normalize::Free);
         let mut certificate = bound.certificate.clone();
@@ -103,7 +105,8 @@ fn a_thousand_mutated_certificates_prove_no_more() {
         Ok(())
     });
     run.unwrap();
-    assert!(counts.0 > 100 && counts.1 > 100, "refused, lowered, unchanged: {counts:?}");
+    println!("refused, lowered, unchanged: {counts:?}");
+    assert!(counts.1 + counts.2 >= 1000 && counts.1 > 300, "refused, lowered, unchanged: {counts:?}");
 }
 
 #[test]
@@ -134,7 +137,7 @@ fn a_certificate_for_something_else_is_refused() {
     // A cache node is no step of an order of ops.
     let mut priced = bound.certificate.clone();
     {
-        let Proof::Prices { caches, .. } = &mut priced.proof;
+        let Proof::Prices { caches, .. } = &mut priced.proof else { panic!("a proof by prices") };
         caches[0].prices.push((Id(0), 1));
         let cache = caches[0].cache.clone();
         assert_eq!(refused(&priced), CertifyError::Node { node: Id(0), cache });

@@ -1,5 +1,7 @@
 //! The flow bound against an LP solver, against every choice of gaps, and on the public graphs.
 
+mod common;
+
 use proptest::prelude::*;
 use spillbench_bounds::model::models;
 use spillbench_bounds::{CacheModel, Cover, Gap, Step, flow_bound};
@@ -7,7 +9,6 @@ use spillbench_core::formats::graph_json;
 use spillbench_core::index::{BufIx, CacheIx, NodeIx, Pos};
 use spillbench_core::schedule::Normalize;
 use spillbench_core::{Bytes, Hardware, Machine, Schedule};
-use std::path::{Path, PathBuf};
 
 /// A model made by hand: the demand of each step; per gap its first step, steps, size and rate.
 fn model(capacity: u64, demands: &[u64], gaps: &[(usize, usize, u64, u64)]) -> CacheModel {
@@ -101,20 +102,9 @@ fn an_empty_model_costs_nothing() {
     assert_eq!(flow_bound(&model(10, &[10, 10], &[])).value, Bytes(0));
 }
 
-/// The directory of the public data sets, if it is there.
-fn data() -> Option<PathBuf> {
-    let fallback = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/external");
-    let dir = std::env::var_os("SPILLBENCH_DATA").map_or(fallback, PathBuf::from);
-    let there = dir.join("cpmcm2025a").is_dir();
-    if !there {
-        eprintln!("skipped: no cpmcm2025a under {} (set SPILLBENCH_DATA)", dir.display());
-    }
-    there.then_some(dir)
-}
-
 #[test]
 fn the_known_values_of_the_public_graphs() {
-    let Some(data) = data() else { return };
+    let Some(data) = common::data() else { return };
     let known = [
         ("Matmul_Case0", Normalize::Memory, 34_944),
         ("Matmul_Case1", Normalize::Memory, 460_800),

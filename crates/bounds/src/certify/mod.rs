@@ -4,12 +4,13 @@
 //! not refused is evaluated, and a proof is true whatever its numbers, so a wrong or hostile
 //! certificate can prove less than the best bound but never more.
 
+mod partition;
 mod prices;
 
 use crate::certificate::{Certificate, Proof};
 use crate::model::Cover;
 use spillbench_core::hardware::FitError;
-use spillbench_core::{Bytes, Graph, Id, Machine, Schedule};
+use spillbench_core::{BufId, Bytes, Graph, Id, Machine, Schedule};
 use thiserror::Error;
 
 /// What a certificate proves.
@@ -72,7 +73,19 @@ pub enum CertifyError {
         /// The cache.
         cache: String,
     },
+    /// A buffer that is not of that cache, or that stands twice.
+    #[error("buffer {buf} is not in {cache}, or stands twice")]
+    Buffer {
+        /// The buffer.
+        buf: BufId,
+        /// The cache of the set.
+        cache: String,
+    },
 }
+
+/// How many states [`certify`] looks at for each set of a partition; twice what finding one takes
+/// by default.
+pub const DEFAULT_STATES: u64 = 10_000_000;
 
 /// Evaluates a certificate. `schedule` is what its prices speak of; a proof for every order needs
 /// none.
@@ -85,6 +98,21 @@ pub fn certify(
     schedule: Option<&Schedule>,
     certificate: &Certificate,
 ) -> Result<Certified, CertifyError> {
+    certify_within(graph, machine, schedule, certificate, DEFAULT_STATES)
+}
+
+/// Evaluates a certificate as [`certify`] does, looking at no more than `states` states for each set
+/// of a partition; with too few, it proves less.
+///
+/// # Errors
+/// As [`certify`].
+pub fn certify_within(
+    graph: &Graph,
+    machine: &Machine,
+    schedule: Option<&Schedule>,
+    certificate: &Certificate,
+    states: u64,
+) -> Result<Certified, CertifyError> {
     let caches = graph.cache_names().len();
     if machine.cache_count() != caches {
         let other = machine.cache_count();
@@ -96,6 +124,12 @@ pub fn certify(
     }
     let cover = certificate.cover;
     let shares = match &certificate.proof {
+        Proof::Partition { sets } => {
+            if cover != Cover::EveryOrder {
+                return Err(CertifyError::Cover { proof: "partition", cover });
+            }
+            partition::evaluate(graph, machine, sets, states)?
+        }
         Proof::Prices { scale, caches } => {
             if cover == Cover::EveryOrder {
                 return Err(CertifyError::Cover { proof: "prices", cover });

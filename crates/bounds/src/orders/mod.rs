@@ -1,0 +1,93 @@
+//! A lower bound that holds for every schedule of a graph: the partition lemma.
+//!
+//! Take a set `B` of buffers of one cache and strike everything else out of a plan: what is left is
+//! a plan of the graph restricted to `B` (only ops that use a buffer of `B`, each after those that
+//! reach it; only buffers of `B` take room and cost). So for disjoint sets
+//! `cost(plan) ≥ Σ OPT(G|B_i)`, whatever the order of the plan, and each term, over all orders of a
+//! small restriction, can be found by search. When a search hits its limit, the distance of its
+//! frontier is still a bound.
+//!
+//! The sets are found by the program: windows of a schedule around the steps that its flow bound
+//! prices, grown while their restriction can be solved. What is proven is stated by a certificate that
+//! lists the sets, which [`crate::certify()`] solves again with code of its own.
+
+mod bits;
+mod grow;
+mod restrict;
+mod search;
+
+use crate::certificate::{BufferSet, Certificate, Proof};
+use crate::model::{Cover, ModelError, models};
+use restrict::{Order, Restriction};
+use spillbench_core::index::BufIx;
+use spillbench_core::schedule::Normalize;
+use spillbench_core::{BufId, Bytes, Graph, Machine, Schedule};
+
+/// How much work to spend, in search states, so that results do not depend on the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// States of the search of one set; 5·10⁶ by default, a few hundred megabytes at most.
+    pub states_per_set: u64,
+    /// States of all searches together; 6·10⁷ by default.
+    pub states: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { states_per_set: 5_000_000, states: 60_000_000 }
+    }
+}
+
+/// The lower bound over all orders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrdersBound {
+    /// No plan of the graph moves less.
+    pub value: Bytes,
+    /// The sets that prove it, disjoint, each with a bound above 0.
+    pub sets: Vec<SetBound>,
+    /// What proves it.
+    pub certificate: Certificate,
+    /// States of all searches together.
+    pub states: u64,
+}
+
+/// What one set of buffers proves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetBound {
+    /// Name of the cache.
+    pub cache: String,
+    /// The buffers.
+    pub buffers: Vec<BufId>,
+    /// The least movement of the restriction to them, or a lower bound on it.
+    pub bound: Bytes,
+    /// True when it is the least movement, capacity counted in bytes.
+    pub optimal: bool,
+    /// States of the search.
+    pub states: u64,
+}
+
+/// Looks for sets of buffers that prove a high bound over all orders of `graph`.
+///
+/// # Errors
+/// When no plan exists at all, or `machine` is of another graph.
+pub fn across_orders(graph: &Graph, machine: &Machine, limits: &Limits) -> Result<OrdersBound, ModelError> {
+    let schedule = Schedule::default_for(graph).normalized(graph, Normalize::Loads);
+    let mut sets = Vec::new();
+    let mut states = 0;
+    for model in models(graph, machine, &schedule, Cover::OpOrder)? {
+        let budget = Limits { states: limits.states.saturating_sub(states), ..*limits };
+        let grown = grow::sets(graph, machine, &schedule, &model, &budget);
+        states += grown.states;
+        sets.extend(grown.sets);
+    }
+    let value = Bytes(sets.iter().fold(0, |sum, s| s.bound.0.saturating_add(sum)));
+    let listed = sets.iter().map(|s| BufferSet { cache: s.cache.clone(), buffers: s.buffers.clone(), bound: s.bound });
+    let certificate = Certificate::new(Cover::EveryOrder, value, Proof::Partition { sets: listed.collect() });
+    Ok(OrdersBound { value, sets, certificate, states })
+}
+
+/// The least movement over all orders of `graph` restricted to `buffers`, which are of one cache,
+/// each once; a lower bound on it when `limit` states do not suffice.
+fn solve(graph: &Graph, machine: &Machine, order: &Order, buffers: &[BufIx], limit: u64) -> search::Found {
+    search::least_movement(&Restriction::new(graph, machine, order, buffers), limit)
+}

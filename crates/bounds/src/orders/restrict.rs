@@ -1,0 +1,138 @@
+//! The graph restricted to a set of buffers: what of a plan the set sees.
+//!
+//! For a set `B` of buffers of one cache, the restriction keeps the ops that use a buffer of `B`,
+//! each after those that reach it in the graph; only buffers of `B` take room, and only their
+//! spills cost. A plan of the graph, with everything else struck out, is a plan of the restriction.
+
+use super::bits::{self, Bits};
+use spillbench_core::index::{BufIx, NodeIx, Pos};
+use spillbench_core::{Bytes, Graph, Machine, Schedule};
+use typed_index_collections::TiVec;
+
+/// A restriction, in numbers of its own: ops and buffers count from 0.
+#[derive(Clone, Debug)]
+pub(super) struct Restriction {
+    /// Bytes of the cache.
+    pub capacity: u64,
+    /// Size of each buffer.
+    pub sizes: Vec<u64>,
+    /// What a spill of each buffer moves.
+    pub costs: Vec<u64>,
+    /// The ops that use each buffer.
+    pub users: Vec<Bits>,
+    /// The buffers that each op uses, by number.
+    pub operands: Vec<Vec<u32>>,
+    /// The ops that each op must follow.
+    pub before: Vec<Bits>,
+}
+
+impl Restriction {
+    /// Restricts `graph` to `buffers`, which are of one cache, each once; `order` is any schedule.
+    ///
+    /// An op that uses a single buffer of the set, before all other users of it, is left out: it
+    /// needs nothing that the next user does not need, and may run just before that.
+    pub(super) fn new(graph: &Graph, machine: &Machine, order: &Order, buffers: &[BufIx]) -> Self {
+        let mut used: Vec<NodeIx> = buffers.iter().flat_map(|&b| graph.users(b)).copied().collect();
+        used.sort_unstable();
+        let single: Vec<NodeIx> = used.chunk_by(|a, b| a == b).filter(|c| c.len() == 1).map(|c| c[0]).collect();
+        used.dedup();
+        let before = Before::new(graph, order, &used);
+        let loads: Vec<NodeIx> = (buffers.iter())
+            .filter(|&&b| graph.users(b).len() > 1)
+            .filter_map(|&b| {
+                graph.users(b).iter().find(|&&u| single.binary_search(&u).is_ok() && before.leads(u, graph.users(b)))
+            })
+            .copied()
+            .collect();
+        used.retain(|u| !loads.contains(u));
+        let before = Before::new(graph, order, &used);
+        let words = bits::words(used.len());
+        let mut users = vec![bits::empty(words); buffers.len()];
+        let mut operands = vec![Vec::new(); used.len()];
+        for (i, &b) in buffers.iter().enumerate() {
+            for op in graph.users(b).iter().filter_map(|&n| before.number(n)) {
+                bits::insert(&mut users[i], op);
+                operands[op].push(i as u32);
+            }
+        }
+        Self {
+            capacity: buffers.first().map_or(Bytes(0), |&b| machine.cache(graph.buf(b).cache).capacity).0,
+            sizes: buffers.iter().map(|&b| graph.buf(b).size.0).collect(),
+            costs: buffers.iter().map(|&b| graph.buf(b).movement().0).collect(),
+            before: used.iter().map(|&n| before.of(n).into()).collect(),
+            users,
+            operands,
+        }
+    }
+
+    pub(super) fn ops(&self) -> usize {
+        self.operands.len()
+    }
+}
+
+/// A schedule with the position of every node.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub nodes: TiVec<Pos, NodeIx>,
+    pub positions: TiVec<NodeIx, Pos>,
+}
+
+impl Order {
+    pub(super) fn new(schedule: &Schedule) -> Self {
+        Self { nodes: schedule.order().clone(), positions: schedule.positions() }
+    }
+}
+
+/// Which of some ops reach each other, by bit sets that flow along a schedule, from the first of
+/// the ops to the last.
+struct Before<'a> {
+    ops: &'a [NodeIx],
+    words: usize,
+    positions: &'a TiVec<NodeIx, Pos>,
+    first: usize,
+    reach: Vec<u64>,
+}
+
+impl<'a> Before<'a> {
+    /// `ops` are sorted.
+    fn new(graph: &Graph, order: &'a Order, ops: &'a [NodeIx]) -> Self {
+        let places = ops.iter().map(|&n| order.positions[n].index());
+        let first = places.clone().min().unwrap_or(0);
+        let end = places.max().map_or(0, |last| last + 1);
+        let words = bits::words(ops.len());
+        let reach = vec![0; (end - first) * words];
+        let mut before = Self { ops, words, positions: &order.positions, first, reach };
+        for &n in &order.nodes.raw[first..end] {
+            let to = before.place(n).unwrap_or(0);
+            graph.for_each_predecessor(n, |p| {
+                let Some(from) = before.place(p) else { return };
+                for w in 0..words {
+                    before.reach[to + w] |= before.reach[from + w];
+                }
+                if let Some(i) = before.number(p) {
+                    bits::insert(&mut before.reach[to..to + words], i);
+                }
+            });
+        }
+        before
+    }
+
+    /// Where the set of `node` begins, if it stands no earlier than the first of the ops.
+    fn place(&self, node: NodeIx) -> Option<usize> {
+        self.positions[node].index().checked_sub(self.first).map(|at| at * self.words)
+    }
+
+    fn number(&self, node: NodeIx) -> Option<usize> {
+        self.ops.binary_search(&node).ok()
+    }
+
+    fn of(&self, op: NodeIx) -> &[u64] {
+        self.place(op).map_or(&[], |at| &self.reach[at..at + self.words])
+    }
+
+    /// True when `op`, one of the ops, precedes all others of `users`.
+    fn leads(&self, op: NodeIx, users: &[NodeIx]) -> bool {
+        let number = self.number(op);
+        users.iter().all(|&u| u == op || number.is_some_and(|i| bits::contains(self.of(u), i)))
+    }
+}

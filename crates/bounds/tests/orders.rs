@@ -1,0 +1,165 @@
+//! The bound over all orders against every order of small graphs, and on a public one.
+
+mod common;
+
+use common::{Shape, graph};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRng, TestRunner};
+use spillbench_bounds::certificate::{Certificate, Proof};
+use spillbench_bounds::model::models;
+use spillbench_bounds::{CacheModel, CertifyError, Cover, Limits, across_orders, certify};
+use spillbench_core::graph::NodeKind;
+use spillbench_core::index::NodeIx;
+use spillbench_core::{BufId, Graph, Machine, Schedule};
+
+/// One cache that is short; and two, where one order must serve both.
+const SHAPES: [Shape; 2] = [
+    Shape { ops: 7, buffers: 6, operands: 2, smallest: 2, one_cache: true, edges: 8, cache_edges: false },
+    Shape { ops: 7, buffers: 9, operands: 2, smallest: 3, one_cache: false, edges: 8, cache_edges: false },
+];
+
+fn graphs() -> impl Strategy<Value = (Graph, Machine)> {
+    prop_oneof![graph(SHAPES[0]), graph(SHAPES[1])]
+}
+
+/// Runs of the same graphs every time.
+fn runner(cases: u32) -> TestRunner {
+    let config = Config { failure_persistence: None, ..Config::with_cases(cases) };
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(Default::default()))
+}
+
+/// Calls `visit` with every topological order of all nodes in which cache nodes stand where they
+/// must: `ALLOC`s first, `FREE`s last. Edges of these graphs join ops only.
+fn each_order(graph: &Graph, visit: &mut dyn FnMut(Vec<NodeIx>)) {
+    let nodes = |wanted: fn(NodeKind) -> bool| graph.nodes().filter(move |&n| wanted(graph.kind(n)));
+    let mut placed: Vec<NodeIx> = nodes(|k| matches!(k, NodeKind::Alloc(_))).collect();
+    let ops: Vec<NodeIx> = nodes(|k| k == NodeKind::Op).collect();
+    let frees: Vec<NodeIx> = nodes(|k| matches!(k, NodeKind::Free(_))).collect();
+    fn go(
+        graph: &Graph,
+        ops: &[NodeIx],
+        frees: &[NodeIx],
+        placed: &mut Vec<NodeIx>,
+        visit: &mut dyn FnMut(Vec<NodeIx>),
+    ) {
+        let next: Vec<NodeIx> = ops.iter().copied().filter(|op| !placed.contains(op)).collect();
+        if next.is_empty() {
+            visit(placed.iter().chain(frees).copied().collect());
+        }
+        for op in next {
+            if graph.predecessors(op).iter().all(|p| placed.contains(p)) {
+                placed.push(op);
+                go(graph, ops, frees, placed, visit);
+                placed.pop();
+            }
+        }
+    }
+    go(graph, &ops, &frees, &mut placed, visit);
+}
+
+/// The least cost over all choices of gaps: every gap is kept or given up.
+fn least(model: &CacheModel, from: usize, kept: &mut Vec<usize>) -> u64 {
+    let Some(gap) = model.gaps.get(from) else { return 0 };
+    let mut best = gap.cost.0 + least(model, from + 1, kept);
+    let fits = |t: usize| {
+        let over = kept.iter().map(|&k| &model.gaps[k]).filter(|g| (g.first..g.end).contains(&t));
+        over.map(|g| g.size.0).sum::<u64>() + gap.size.0 <= model.room(t).0
+    };
+    if (gap.first..gap.end).all(fits) {
+        kept.push(from);
+        best = best.min(least(model, from + 1, kept));
+        kept.pop();
+    }
+    best
+}
+
+/// The least movement over all orders, capacity counted in bytes.
+fn by_trial(graph: &Graph, machine: &Machine) -> u64 {
+    let mut best = u64::MAX;
+    each_order(graph, &mut |order| {
+        let schedule = Schedule::from_nodes(graph, order).unwrap();
+        let models = models(graph, machine, &schedule, Cover::OpOrder).unwrap();
+        best = best.min(models.iter().map(|m| least(m, 0, &mut Vec::new())).sum());
+    });
+    best
+}
+
+#[test]
+fn the_bound_never_passes_the_optimum_and_reaches_most_of_it() {
+    let mut runner = runner(2000);
+    let sums = std::cell::Cell::new((0u64, 0u64, 0u32));
+    let run = runner.run(&graphs(), |(graph, machine)| {
+        let best = by_trial(&graph, &machine);
+        let bound = across_orders(&graph, &machine, &Limits::default()).unwrap();
+        prop_assert!(bound.value.0 <= best, "{} > {best}", bound.value);
+        let certified = certify(&graph, &machine, None, &bound.certificate).unwrap();
+        prop_assert_eq!(certified.bound, bound.value);
+        let (bounds, optima, costly) = sums.get();
+        sums.set((bounds + bound.value.0, optima + best, costly + u32::from(best > 0)));
+        Ok(())
+    });
+    run.unwrap();
+    let (bounds, optima, costly) = sums.get();
+    assert!(costly >= 100, "only {costly} graphs cost anything");
+    assert!(bounds * 10 >= optima * 7, "{bounds} of {optima}");
+    println!("{bounds} of {optima} bytes over {costly} graphs");
+}
+
+#[test]
+fn a_partition_that_is_none_is_refused_and_a_smaller_one_proves_less() {
+    let mut runner = runner(600);
+    let checked = std::cell::Cell::new(0);
+    let run = runner.run(&graphs(), |(graph, machine)| {
+        let bound = across_orders(&graph, &machine, &Limits::default()).unwrap();
+        if bound.sets.is_empty() {
+            return Ok(());
+        }
+        checked.set(checked.get() + 1);
+        let change = |how: &dyn Fn(&mut Vec<spillbench_bounds::certificate::BufferSet>)| {
+            let Proof::Partition { mut sets } = bound.certificate.proof.clone() else { panic!("a partition") };
+            how(&mut sets);
+            certify(
+                &graph,
+                &machine,
+                None,
+                &Certificate::new(Cover::EveryOrder, bound.value, Proof::Partition { sets }),
+            )
+        };
+        let cache = bound.sets[0].cache.clone();
+        let twice = change(&|sets| sets.push(sets[0].clone())).unwrap_err();
+        prop_assert_eq!(twice, CertifyError::Buffer { buf: bound.sets[0].buffers[0], cache: cache.clone() });
+        let unknown = change(&|sets| sets[0].buffers.push(BufId(77))).unwrap_err();
+        prop_assert_eq!(unknown, CertifyError::Buffer { buf: BufId(77), cache });
+        let best = by_trial(&graph, &machine);
+        for drop in 0..bound.sets[0].buffers.len() {
+            let fewer = change(&|sets| {
+                sets[0].buffers.remove(drop);
+            })
+            .unwrap();
+            prop_assert!(fewer.bound <= bound.value);
+        }
+        let split = change(&|sets| {
+            let half = sets[0].buffers.len() / 2;
+            let mut second = sets[0].clone();
+            second.buffers = sets[0].buffers.split_off(half);
+            sets.push(second);
+        });
+        prop_assert!(split.unwrap().bound.0 <= best);
+        Ok(())
+    });
+    run.unwrap();
+    assert!(checked.get() >= 20, "only {} graphs had a set", checked.get());
+}
+
+/// Takes a minute of processor time when optimised: `cargo test --release -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn the_best_known_plan_of_conv_case0_is_optimal_over_all_orders() {
+    let Some(dir) = common::data() else { return };
+    let text = std::fs::read(dir.join("cpmcm2025a/Conv_Case0.json")).unwrap();
+    let graph = spillbench_core::formats::graph_json::read(&text).unwrap().0;
+    let machine = Machine::resolve(&graph, &spillbench_core::Hardware::default()).unwrap();
+    let bound = across_orders(&graph, &machine, &Limits::default()).unwrap();
+    assert_eq!(bound.value.0, 39_936);
+    assert_eq!(certify(&graph, &machine, None, &bound.certificate).unwrap().bound, bound.value);
+}
