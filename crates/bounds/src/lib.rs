@@ -4,6 +4,7 @@
 //! Nothing here sees a victim heuristic, so that a test of a heuristic against a bound is honest;
 //! `tests/no_heuristics.rs` keeps it so.
 
+pub mod attribution;
 mod bound;
 pub mod certificate;
 pub mod certify;
@@ -11,6 +12,7 @@ pub mod flow;
 pub mod model;
 pub mod orders;
 
+pub use attribution::{Attribution, When, attribute, cover_of};
 pub use bound::{Bound, BoundKind, CacheBound, bound};
 pub use certificate::{Certificate, CertificateError};
 pub use certify::{Certified, CertifyError, certify, certify_within};
