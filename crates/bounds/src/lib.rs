@@ -11,6 +11,7 @@ pub mod certify;
 pub mod flow;
 pub mod model;
 pub mod orders;
+pub mod pack;
 
 pub use attribution::{Attribution, When, attribute, cover_of};
 pub use bound::{Bound, BoundKind, CacheBound, bound};

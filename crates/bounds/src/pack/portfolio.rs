@@ -1,0 +1,115 @@
+//! Which searches run, in which order, and for how long.
+//!
+//! Greedy rules first, for a packing and for the height to report. Then searches that differ in
+//! branching and ranks, in turn, with node limits that grow: by preset orders, and by the weights
+//! of the items at which earlier searches failed (the idea of "squeaky wheel" optimisation, Joslin
+//! and Clements, 1999). Whichever finishes first has the answer.
+
+use super::model::{Item, Model};
+use super::search::{Branching, Found, Search};
+use super::{Budget, Packed, Packing, Problem, Verdict, greedy, pairs, verify};
+
+/// Beyond this many steps to look at all sections of all items, only greedy rules run: one node
+/// would take seconds.
+const WORK_LIMIT: u64 = 100_000_000;
+
+/// Halves the weight of a failure each time another search ends.
+const DECAY: f64 = 0.5;
+
+/// Larger comes first.
+type Order = fn(&Item) -> [u64; 3];
+
+const ORDERS: [Order; 4] = [
+    |i| [i.crowd, i.area(), i.width],
+    |i| [i.crowd, i.width, i.area()],
+    |i| [i.width, i.area(), i.crowd],
+    |i| [u64::from(i.to - i.from), i.size, i.crowd],
+];
+
+impl Item {
+    fn area(&self) -> u64 {
+        self.width.saturating_mul(self.size)
+    }
+}
+
+pub(super) fn run(problem: &Problem, budget: &mut Budget) -> Packed {
+    let model = Model::new(problem);
+    let used = budget.used;
+    let (verdict, best) = solve(problem, &model, budget);
+    Packed { verdict, best, lower_bound: model.lower_bound(), nodes: budget.used - used }
+}
+
+fn solve(problem: &Problem, model: &Model, budget: &mut Budget) -> (Verdict, Option<Packing>) {
+    if let Some(offsets) = hints(problem) {
+        return (Verdict::Packed, Some(Packing::new(problem, offsets)));
+    }
+    let best = greedy::lowest(model).map(|offsets| Packing::new(problem, offsets));
+    if best.as_ref().is_some_and(|b| b.height <= problem.capacity) {
+        return (Verdict::Packed, best);
+    }
+    let misplaced = model.items.iter().any(|i| i.fixed.is_some_and(|f| f % i.alignment != 0));
+    if misplaced || model.lower_bound() > problem.capacity {
+        return (Verdict::Infeasible, best);
+    }
+    if model.work() > WORK_LIMIT {
+        return (Verdict::NotProven, best);
+    }
+    match search(model, budget) {
+        Found::Packing(offsets) => (Verdict::Packed, Some(Packing::new(problem, offsets))),
+        Found::Nothing => (Verdict::Infeasible, best),
+        Found::Limit => (Verdict::NotProven, best),
+    }
+}
+
+fn hints(problem: &Problem) -> Option<Vec<u64>> {
+    let offsets: Vec<u64> = problem.intervals.iter().map(|i| i.offset.or(i.hint)).collect::<Option<_>>()?;
+    (!offsets.is_empty() && verify(problem, &offsets).is_ok()).then_some(offsets)
+}
+
+fn search(model: &Model, budget: &mut Budget) -> Found {
+    let mut weights = vec![0.0; model.items.len()];
+    let mut nodes = 4 * model.items.len() as u64;
+    loop {
+        for branching in [Branching::Near, Branching::Lowest, Branching::Smallest] {
+            for by_weight in [false, true] {
+                for order in ORDERS {
+                    let rank = ranks(model, order, by_weight.then_some(&weights));
+                    let mut part = budget.part(nodes);
+                    let found = Search::new(model, &rank, branching, &mut weights).run(&mut part);
+                    budget.give_back(&part);
+                    match found {
+                        Found::Limit | Found::Nothing if budget.spent() => return Found::Limit,
+                        // Floors are not all that matters where pieces are raised.
+                        Found::Nothing if model.raised => {}
+                        Found::Limit => {}
+                        Found::Packing(_) | Found::Nothing => return found,
+                    }
+                    weights.iter_mut().for_each(|w| *w *= DECAY);
+                }
+            }
+        }
+        if model.raised {
+            let mut part = budget.part(nodes);
+            let found = pairs::search(model, &mut part);
+            budget.give_back(&part);
+            if found != Found::Limit || budget.spent() || part.used < nodes {
+                return found;
+            }
+        }
+        nodes = nodes.saturating_add(nodes / 2);
+    }
+}
+
+fn ranks(model: &Model, order: Order, weights: Option<&Vec<f64>>) -> Vec<u32> {
+    let weight = |i: u32| weights.map_or(0.0, |w| w[i as usize]);
+    let mut items: Vec<u32> = (0..model.items.len() as u32).collect();
+    items.sort_by(|&a, &b| {
+        let key = |i: u32| order(&model.items[i as usize]);
+        weight(b).total_cmp(&weight(a)).then_with(|| key(b).cmp(&key(a)))
+    });
+    let mut rank = vec![0; items.len()];
+    for (place, i) in items.into_iter().enumerate() {
+        rank[i as usize] = place as u32;
+    }
+    rank
+}
