@@ -8,6 +8,7 @@ pub mod attribution;
 mod bound;
 pub mod certificate;
 pub mod certify;
+pub mod exact;
 pub mod flow;
 pub mod model;
 pub mod orders;

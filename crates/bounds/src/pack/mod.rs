@@ -149,6 +149,11 @@ impl Budget {
         Self { used: 0, nodes: nodes.min(self.nodes - self.used.min(self.nodes)), deadline: self.deadline }
     }
 
+    /// The nodes of one of `parts` that share what is left.
+    pub(crate) fn share(&self, parts: usize) -> Self {
+        self.part(self.nodes.saturating_sub(self.used) / parts.max(1) as u64)
+    }
+
     pub(crate) fn give_back(&mut self, part: &Self) {
         self.used = self.used.saturating_add(part.used);
     }
@@ -203,6 +208,15 @@ pub fn pack(problem: &Problem, limits: Limits) -> Result<Packed, PackError> {
     check(problem)?;
     let mut budget = Budget::new(limits);
     Ok(portfolio::run(problem, &mut budget))
+}
+
+/// Packs as [`pack`] does, out of a budget shared with others; nothing is known of a problem that
+/// [`pack`] refuses.
+pub(crate) fn pack_within(problem: &Problem, budget: &mut Budget) -> Packed {
+    match check(problem) {
+        Ok(()) => portfolio::run(problem, budget),
+        Err(_) => Packed { verdict: Verdict::NotProven, best: None, lower_bound: 0, nodes: 0 },
+    }
 }
 
 fn check(problem: &Problem) -> Result<(), PackError> {

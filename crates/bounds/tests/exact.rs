@@ -1,0 +1,190 @@
+//! Exact solutions: against brute force, the flow bound, the checker and the public graphs.
+
+mod common;
+
+use common::{CAPACITY, Shape, graph};
+use proptest::prelude::*;
+use spillbench_bounds::exact::{Exact, exact};
+use spillbench_bounds::pack::{Interval, Limits, Problem, verify};
+use spillbench_bounds::{Cover, bound};
+use spillbench_core::formats::graph_json;
+use spillbench_core::index::CacheIx;
+use spillbench_core::schedule::Normalize;
+use spillbench_core::{Graph, GraphBuilder, Hardware, Id, Machine, Schedule, checker, metrics};
+use std::path::PathBuf;
+
+/// Two consecutive events of a buffer: size, cost of a spill between them, and their positions.
+struct Stretch {
+    buf: usize,
+    size: u64,
+    cost: u64,
+    from: usize,
+    to: usize,
+}
+
+fn stretches(graph: &Graph, schedule: &Schedule, cache: CacheIx) -> Vec<Stretch> {
+    let places = schedule.positions();
+    let mut list = Vec::new();
+    for b in graph.bufs().filter(|&b| graph.buf(b).cache == cache) {
+        let buf = graph.buf(b);
+        let nodes = graph.users(b).iter().chain([&buf.alloc, &buf.free]);
+        let mut events: Vec<usize> = nodes.map(|&n| places[n].index()).collect();
+        events.sort_unstable();
+        list.extend(events.windows(2).map(|pair| Stretch {
+            buf: b.index(),
+            size: buf.size.0,
+            cost: buf.movement().0,
+            from: pair[0],
+            to: pair[1],
+        }));
+    }
+    list
+}
+
+/// Whether the segments that are left when `spilled` are spilled lie side by side in some way.
+fn packs(list: &[Stretch], spilled: u32) -> bool {
+    let mut intervals: Vec<Interval> = Vec::new();
+    let mut last = None;
+    for (g, s) in list.iter().enumerate() {
+        if last != Some(s.buf) {
+            intervals.push(Interval::new(s.from as i64, s.from as i64 + 1, s.size));
+        }
+        last = Some(s.buf);
+        match intervals.last_mut() {
+            Some(open) if spilled >> g & 1 == 0 => open.upper = s.to as i64 + 1,
+            _ => intervals.push(Interval::new(s.to as i64, s.to as i64 + 1, s.size)),
+        }
+    }
+    intervals.sort_by_key(|i| (i.lower, i.upper));
+    let mut problem = Problem { intervals: Vec::new(), capacity: CAPACITY };
+    place(&intervals, &mut problem, &mut Vec::new())
+}
+
+fn place(intervals: &[Interval], problem: &mut Problem, offsets: &mut Vec<u64>) -> bool {
+    let Some(next) = intervals.get(offsets.len()) else { return true };
+    problem.intervals.push(next.clone());
+    for offset in 0..=CAPACITY - next.size {
+        offsets.push(offset);
+        if verify(problem, offsets).is_ok() && place(intervals, problem, offsets) {
+            return true;
+        }
+        offsets.pop();
+    }
+    problem.intervals.pop();
+    false
+}
+
+fn brute_force(graph: &Graph, schedule: &Schedule) -> u64 {
+    let of_cache = |cache| {
+        let list = stretches(graph, schedule, cache);
+        let cost = |set: u32| list.iter().enumerate().filter(|(g, _)| set >> g & 1 == 1).map(|(_, s)| s.cost).sum();
+        let mut sets: Vec<(u64, u32)> = (0..1u32 << list.len()).map(|set| (cost(set), set)).collect();
+        sets.sort_unstable();
+        sets.into_iter().find(|&(_, set)| packs(&list, set)).expect("all spilled always packs").0
+    };
+    graph.caches().map(of_cache).sum()
+}
+
+fn assert_sound(graph: &Graph, machine: &Machine, schedule: &Schedule, exact: &Exact) {
+    let report = checker::check(graph, machine, &exact.plan);
+    assert!(report.is_valid(), "{report:?}");
+    let metrics = metrics::measure(graph, machine, &exact.plan).unwrap();
+    assert_eq!(metrics.extra_movement, exact.movement);
+    let flow = bound(graph, machine, schedule, Cover::Schedule).unwrap().value;
+    assert!(flow <= exact.bound && exact.bound <= exact.movement, "{flow} {} {}", exact.bound, exact.movement);
+    let shares = exact.per_cache.iter();
+    assert_eq!(shares.map(|c| c.movement.0).sum::<u64>(), exact.movement.0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn exact_equals_brute_force((graph, machine) in graph(Shape { ops: 6, buffers: 5, edges: 4, cache_edges: true })) {
+        let schedule = Schedule::default_for(&graph).normalized(&graph, Normalize::Free);
+        let exact = exact(&graph, &machine, &schedule, Limits::nodes(200_000)).unwrap();
+        assert_sound(&graph, &machine, &schedule, &exact);
+        prop_assert!(exact.is_optimal());
+        prop_assert_eq!(exact.movement.0, brute_force(&graph, &schedule));
+    }
+
+    #[test]
+    fn larger_graphs_give_sound_plans_and_bounds(
+        (graph, machine) in graph(Shape { ops: 60, buffers: 25, edges: 20, cache_edges: true }),
+        nodes in 0u64..400,
+    ) {
+        let schedule = Schedule::default_for(&graph).normalized(&graph, Normalize::Memory);
+        let exact = exact(&graph, &machine, &schedule, Limits::nodes(nodes)).unwrap();
+        assert_sound(&graph, &machine, &schedule, &exact);
+    }
+}
+
+/// Capacity in bytes is not all: a 2 and c 2 stand apart when d 4 arrives, so that bytes fit and the
+/// plan must pay all the same.
+#[test]
+fn fragmentation_is_paid_for() {
+    let mut builder = GraphBuilder::new();
+    // Lives, one op each at both ends: a over 0..4, b over 0..2, c over 1..3 and so on; UB holds 8.
+    let lives = [(0, 4, 3u64), (0, 2, 2), (1, 5, 3), (3, 6, 2), (5, 8, 3), (4, 7, 3)];
+    let mut id = 100;
+    for (buf, &(_, _, size)) in lives.iter().enumerate() {
+        builder.alloc(buf as u64, buf as u64, size, "UB").free(1000 + buf as u64, buf as u64, size, "UB");
+    }
+    for t in 0..=8 {
+        for (buf, &(from, to, _)) in lives.iter().enumerate() {
+            if from == t || to == t {
+                builder.op(id, "ADD", "P", 1, &[buf as u64]);
+                id += 1;
+            }
+        }
+    }
+    for op in 100..id - 1 {
+        builder.edge(op, op + 1);
+    }
+    let graph = builder.build().unwrap().0;
+    let mut hardware = Hardware::default();
+    hardware.set_capacity("UB", spillbench_core::Bytes(CAPACITY)).unwrap();
+    let machine = Machine::resolve(&graph, &hardware).unwrap();
+    let schedule = Schedule::default_for(&graph).normalized(&graph, Normalize::Memory);
+    let exact = exact(&graph, &machine, &schedule, Limits::nodes(100_000)).unwrap();
+    assert_sound(&graph, &machine, &schedule, &exact);
+    assert!(exact.is_optimal());
+}
+
+#[test]
+fn the_worked_example_of_the_specification_costs_twelve() {
+    let mut builder = GraphBuilder::new();
+    builder.alloc(0, 0, 6, "UB").op(1, "COPY_IN", "MTE2", 1, &[0]).alloc(2, 1, 6, "UB");
+    builder.op(3, "COPY_IN", "MTE2", 1, &[1]).op(4, "EXP", "VECTOR", 1, &[0]).free(5, 0, 6, "UB");
+    builder.op(6, "EXP", "VECTOR", 1, &[1]).free(7, 1, 6, "UB");
+    for (from, to) in [(0, 1), (1, 4), (4, 5), (2, 3), (3, 6), (6, 7)] {
+        builder.edge(from, to);
+    }
+    let graph = builder.build().unwrap().0;
+    let mut hardware = Hardware::default();
+    hardware.set_capacity("UB", spillbench_core::Bytes(10)).unwrap();
+    let machine = Machine::resolve(&graph, &hardware).unwrap();
+    let schedule = Schedule::from_ids(&graph, &[0, 1, 2, 4, 5, 3, 6, 7].map(Id)).unwrap();
+    let exact = exact(&graph, &machine, &schedule, Limits::nodes(1000)).unwrap();
+    assert_sound(&graph, &machine, &schedule, &exact);
+    assert_eq!((exact.movement.0, exact.bound.0), (12, 12));
+}
+
+/// Values published elsewhere, where `SPILLBENCH_DATA` has the graphs.
+#[test]
+fn flash_attention_in_id_order_moves_3584_at_best() {
+    let fallback = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/external"));
+    let data = std::env::var_os("SPILLBENCH_DATA").map_or(fallback, PathBuf::from);
+    let path = data.join("cpmcm2025a/FlashAttention_Case0.json");
+    let Ok(bytes) = std::fs::read(&path) else {
+        eprintln!("skipped: no {}", path.display());
+        return;
+    };
+    let graph = graph_json::read(&bytes).unwrap().0;
+    let machine = Machine::resolve(&graph, &Hardware::default()).unwrap();
+    let schedule = Schedule::default_for(&graph).normalized(&graph, Normalize::Memory);
+    let exact = exact(&graph, &machine, &schedule, Limits::nodes(20_000)).unwrap();
+    println!("{:?} nodes={} {} {}", exact.per_cache, exact.nodes, exact.movement, exact.bound);
+    assert_sound(&graph, &machine, &schedule, &exact);
+    assert_eq!((exact.movement.0, exact.bound.0), (3584, 3584));
+}
