@@ -10,7 +10,7 @@ use spillbench_bounds::{Cover, bound};
 use spillbench_core::formats::graph_json;
 use spillbench_core::index::CacheIx;
 use spillbench_core::schedule::Normalize;
-use spillbench_core::{Graph, GraphBuilder, Hardware, Id, Machine, Schedule, checker, metrics};
+use spillbench_core::{Bytes, Graph, GraphBuilder, Hardware, Id, Machine, Schedule, checker, metrics};
 use std::path::PathBuf;
 
 /// Two consecutive events of a buffer: size, cost of a spill between them, and their positions.
@@ -42,7 +42,7 @@ fn stretches(graph: &Graph, schedule: &Schedule, cache: CacheIx) -> Vec<Stretch>
 }
 
 /// Whether the segments that are left when `spilled` are spilled lie side by side in some way.
-fn packs(list: &[Stretch], spilled: u32) -> bool {
+fn packs(list: &[Stretch], spilled: u32, capacity: u64) -> bool {
     let mut intervals: Vec<Interval> = Vec::new();
     let mut last = None;
     for (g, s) in list.iter().enumerate() {
@@ -56,14 +56,14 @@ fn packs(list: &[Stretch], spilled: u32) -> bool {
         }
     }
     intervals.sort_by_key(|i| (i.lower, i.upper));
-    let mut problem = Problem { intervals: Vec::new(), capacity: CAPACITY };
+    let mut problem = Problem { intervals: Vec::new(), capacity };
     place(&intervals, &mut problem, &mut Vec::new())
 }
 
 fn place(intervals: &[Interval], problem: &mut Problem, offsets: &mut Vec<u64>) -> bool {
     let Some(next) = intervals.get(offsets.len()) else { return true };
     problem.intervals.push(next.clone());
-    for offset in 0..=CAPACITY - next.size {
+    for offset in 0..=problem.capacity - next.size {
         offsets.push(offset);
         if verify(problem, offsets).is_ok() && place(intervals, problem, offsets) {
             return true;
@@ -74,13 +74,13 @@ fn place(intervals: &[Interval], problem: &mut Problem, offsets: &mut Vec<u64>) 
     false
 }
 
-fn brute_force(graph: &Graph, schedule: &Schedule) -> u64 {
+fn brute_force(graph: &Graph, schedule: &Schedule, capacity: u64) -> u64 {
     let of_cache = |cache| {
         let list = stretches(graph, schedule, cache);
         let cost = |set: u32| list.iter().enumerate().filter(|(g, _)| set >> g & 1 == 1).map(|(_, s)| s.cost).sum();
         let mut sets: Vec<(u64, u32)> = (0..1u32 << list.len()).map(|set| (cost(set), set)).collect();
         sets.sort_unstable();
-        sets.into_iter().find(|&(_, set)| packs(&list, set)).expect("all spilled always packs").0
+        sets.into_iter().find(|&(_, set)| packs(&list, set, capacity)).expect("all spilled always packs").0
     };
     graph.caches().map(of_cache).sum()
 }
@@ -105,7 +105,7 @@ proptest! {
         let exact = exact(&graph, &machine, &schedule, Limits::nodes(200_000)).unwrap();
         assert_sound(&graph, &machine, &schedule, &exact);
         prop_assert!(exact.is_optimal());
-        prop_assert_eq!(exact.movement.0, brute_force(&graph, &schedule));
+        prop_assert_eq!(exact.movement.0, brute_force(&graph, &schedule, CAPACITY));
     }
 
     #[test]
@@ -119,36 +119,37 @@ proptest! {
     }
 }
 
-/// Capacity in bytes is not all: a 2 and c 2 stand apart when d 4 arrives, so that bytes fit and the
-/// plan must pay all the same.
+/// At no moment are more than 7 bytes live, yet there are no offsets within 7: bytes cost nothing,
+/// contiguous addresses do.
 #[test]
 fn fragmentation_is_paid_for() {
+    let lives = [(3, 4, 3), (7, 10, 4), (3, 7, 3), (2, 6, 1), (6, 7, 3), (4, 8, 1), (1, 3, 4)];
     let mut builder = GraphBuilder::new();
-    // Lives, one op each at both ends: a over 0..4, b over 0..2, c over 1..3 and so on; UB holds 8.
-    let lives = [(0, 4, 3u64), (0, 2, 2), (1, 5, 3), (3, 6, 2), (5, 8, 3), (4, 7, 3)];
-    let mut id = 100;
-    for (buf, &(_, _, size)) in lives.iter().enumerate() {
-        builder.alloc(buf as u64, buf as u64, size, "UB").free(1000 + buf as u64, buf as u64, size, "UB");
+    for (buf, &(_, _, size)) in (0..).zip(&lives) {
+        builder.alloc(buf, buf, size, "UB").free(1000 + buf, buf, size, "UB");
     }
-    for t in 0..=8 {
-        for (buf, &(from, to, _)) in lives.iter().enumerate() {
-            if from == t || to == t {
-                builder.op(id, "ADD", "P", 1, &[buf as u64]);
-                id += 1;
-            }
+    // An op at both ends of each life; at one moment the last uses come before the first ones.
+    let moments = (0..=10).flat_map(|t| [(t, false), (t, true)]);
+    let at =
+        |(t, first): (i32, bool)| lives.iter().enumerate().filter(move |(_, l)| t == if first { l.0 } else { l.1 });
+    let used: Vec<u64> = moments.flat_map(at).map(|(buf, _)| buf as u64).collect();
+    for (op, &buf) in (100..).zip(&used) {
+        builder.op(op, "ADD", "P", 1, &[buf]);
+        if op > 100 {
+            builder.edge(op - 1, op);
         }
-    }
-    for op in 100..id - 1 {
-        builder.edge(op, op + 1);
     }
     let graph = builder.build().unwrap().0;
     let mut hardware = Hardware::default();
-    hardware.set_capacity("UB", spillbench_core::Bytes(CAPACITY)).unwrap();
+    hardware.set_capacity("UB", Bytes(7)).unwrap();
     let machine = Machine::resolve(&graph, &hardware).unwrap();
     let schedule = Schedule::default_for(&graph).normalized(&graph, Normalize::Memory);
     let exact = exact(&graph, &machine, &schedule, Limits::nodes(100_000)).unwrap();
     assert_sound(&graph, &machine, &schedule, &exact);
-    assert!(exact.is_optimal());
+    assert_eq!(bound(&graph, &machine, &schedule, Cover::Schedule).unwrap().value, Bytes(0));
+    assert!(exact.is_optimal() && exact.per_cache[0].no_goods > 0);
+    assert_eq!(exact.movement.0, brute_force(&graph, &schedule, 7));
+    assert_eq!(exact.movement.0, 2);
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn the_worked_example_of_the_specification_costs_twelve() {
     }
     let graph = builder.build().unwrap().0;
     let mut hardware = Hardware::default();
-    hardware.set_capacity("UB", spillbench_core::Bytes(10)).unwrap();
+    hardware.set_capacity("UB", Bytes(10)).unwrap();
     let machine = Machine::resolve(&graph, &hardware).unwrap();
     let schedule = Schedule::from_ids(&graph, &[0, 1, 2, 4, 5, 3, 6, 7].map(Id)).unwrap();
     let exact = exact(&graph, &machine, &schedule, Limits::nodes(1000)).unwrap();

@@ -139,9 +139,9 @@ impl Budget {
         true
     }
 
-    /// True when nothing is left. The clock is read every 64 nodes.
+    /// True when nothing is left.
     pub(crate) fn spent(&self) -> bool {
-        self.used >= self.nodes || (self.used.is_multiple_of(64) && self.deadline.is_some_and(|d| Instant::now() >= d))
+        self.used >= self.nodes || self.deadline.is_some_and(|d| Instant::now() >= d)
     }
 
     /// A part of at most `nodes` nodes; give it back with [`Budget::give_back`].
@@ -149,9 +149,13 @@ impl Budget {
         Self { used: 0, nodes: nodes.min(self.nodes - self.used.min(self.nodes)), deadline: self.deadline }
     }
 
-    /// The nodes of one of `parts` that share what is left.
+    /// The nodes and the time of one of `parts` that share what is left.
     pub(crate) fn share(&self, parts: usize) -> Self {
-        self.part(self.nodes.saturating_sub(self.used) / parts.max(1) as u64)
+        let parts = u32::try_from(parts).unwrap_or(u32::MAX).max(1);
+        let mut share = self.part(self.nodes.saturating_sub(self.used) / u64::from(parts));
+        let now = Instant::now();
+        share.deadline = self.deadline.map(|d| now + d.saturating_duration_since(now) / parts);
+        share
     }
 
     pub(crate) fn give_back(&mut self, part: &Self) {

@@ -113,7 +113,8 @@ pub(super) struct Search<'a> {
 impl<'a> Search<'a> {
     pub fn new(model: &'a Model, rank: &'a [u32], branching: Branching, weights: &'a mut [f64]) -> Self {
         let n = model.items.len();
-        let mut members: Vec<u32> = (0..n as u32).collect();
+        // What is never live meets nothing and stays at its lowest place.
+        let mut members: Vec<u32> = (0..n as u32).filter(|&i| !model.items[i as usize].pieces.is_empty()).collect();
         members.sort_by_key(|&i| (model.items[i as usize].from, model.items[i as usize].to));
         // The arguments for the other two hold only where a top is the same for all that lies above.
         let branching = if model.windows { Branching::Lowest } else { branching };
