@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn exact_equals_brute_force((graph, machine) in graph(Shape { ops: 6, buffers: 5, edges: 4, cache_edges: true })) {
+    fn exact_equals_brute_force((graph, machine) in graph(Shape { ops: 6, buffers: 5, operands: 0, smallest: 1, one_cache: false, edges: 4, cache_edges: true })) {
         let schedule = Schedule::default_for(&graph).normalized(&graph, Normalize::Free);
         let exact = exact(&graph, &machine, &schedule, Limits::nodes(200_000)).unwrap();
         assert_sound(&graph, &machine, &schedule, &exact);
@@ -110,7 +110,7 @@ proptest! {
 
     #[test]
     fn larger_graphs_give_sound_plans_and_bounds(
-        (graph, machine) in graph(Shape { ops: 60, buffers: 25, edges: 20, cache_edges: true }),
+        (graph, machine) in graph(Shape { ops: 60, buffers: 25, operands: 0, smallest: 1, one_cache: false, edges: 20, cache_edges: true }),
         nodes in 0u64..400,
     ) {
         let schedule = Schedule::default_for(&graph).normalized(&graph, Normalize::Memory);
