@@ -2,7 +2,7 @@
 //!
 //! Names are stable: a study of other caches or pipes has other columns of the form `NAME.CACHE`
 //! or `NAME.PIPE`, and all else stays. Columns that another crate fills later, such as a lower
-//! bound with its gap, are appended behind the fixed results, one entry each in [`RESULTS`].
+//! bound with its gap, are appended behind the fixed results, one entry each in `RESULTS`.
 
 use crate::experiment::chain_text;
 use crate::record::{Record, Status};

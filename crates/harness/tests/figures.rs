@@ -268,3 +268,25 @@ fn a_graph_without_timing_has_no_timeline() {
     assert_eq!(scene_of(&graph, &Hardware::default(), PlanView::Timeline, Width::Page), None);
     assert!(scene_of(&graph, &Hardware::default(), PlanView::Map, Width::Page).is_some());
 }
+
+#[test]
+fn the_figures_of_the_quickstart_are_sound() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let text = std::fs::read_to_string(folder.join("quickstart.toml")).unwrap();
+    let study = common::try_study(&text, &folder).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let swept = run(&study, out.path(), &Options::default(), 2);
+    assert_eq!(swept.defects, 0);
+    let mut views = 0;
+    for spec in &study.experiment.figures {
+        match figure::of_rows(&swept.runs, spec) {
+            Some(scene) => drop(sound(&scene, &spec.name.value)),
+            None => {
+                let drawn = figure::of_study(&study, &swept.runs, spec).unwrap().expect("a plan to draw");
+                assert!(drawn.svg.contains("conv(layers=3)") && drawn.png.len() > 1000, "{}", spec.name.value);
+                views += 1;
+            }
+        }
+    }
+    assert_eq!((study.experiment.figures.len(), views), (7, 3));
+}
