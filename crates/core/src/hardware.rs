@@ -5,6 +5,7 @@
 
 use crate::graph::Graph;
 use crate::index::{CacheIx, NodeIx, PipeIx};
+use crate::names::Shown;
 use crate::units::{BufId, Bytes, Cycles, Id};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -149,16 +150,22 @@ pub enum HardwareError {
     #[error("the hardware declares no cache")]
     NoCache,
     /// A cache of capacity 0.
-    #[error("cache {cache} has capacity 0")]
+    #[error("cache {} has capacity 0", Shown(.cache))]
     ZeroCapacity {
         /// The cache.
         cache: String,
+    },
+    /// A cache or a pipe without a name.
+    #[error("the name of {what} is empty")]
+    EmptyName {
+        /// What has no name: `a cache`, or a pipe with where it stands.
+        what: String,
     },
     /// A bandwidth of 0 bytes per cycle.
     #[error("spill_cost.bytes_per_cycle is 0")]
     ZeroBandwidth,
     /// A capacity given for a cache that the hardware does not have.
-    #[error("there is no cache {cache} (the hardware {hardware} has {known})")]
+    #[error("there is no cache {} (the hardware {} has {})", Shown(.cache), Shown(.hardware), .known)]
     UnknownCache {
         /// The cache asked for.
         cache: String,
@@ -245,8 +252,31 @@ impl Hardware {
         if let Some((cache, _)) = self.caches.iter().find(|(_, c)| c.capacity.0 == 0) {
             return Err(HardwareError::ZeroCapacity { cache: cache.clone() });
         }
+        self.validate_names()?;
         if matches!(self.spill_cost, SpillCost::Bandwidth { bytes_per_cycle: 0, .. }) {
             return Err(HardwareError::ZeroBandwidth);
+        }
+        Ok(())
+    }
+
+    /// Refuses empty names, which no table could show.
+    fn validate_names(&self) -> Result<(), HardwareError> {
+        let empty = |what: String| Err(HardwareError::EmptyName { what });
+        if self.caches.contains_key("") {
+            return empty("a cache".to_owned());
+        }
+        if let Some(place) = self.pipes.iter().position(String::is_empty) {
+            return empty(format!("pipes[{place}]"));
+        }
+        for (cache, spec) in &self.caches {
+            let names = [
+                ("next", &spec.next),
+                ("spill_in_pipe", &spec.spill_in_pipe),
+                ("spill_out_pipe", &spec.spill_out_pipe),
+            ];
+            if let Some((key, _)) = names.iter().find(|n| n.1.is_empty()) {
+                return empty(format!("{key} of cache {}", Shown(cache)));
+            }
         }
         Ok(())
     }
@@ -257,7 +287,7 @@ impl Hardware {
     /// When there is no such cache, or the capacity is 0.
     pub fn set_capacity(&mut self, cache: &str, capacity: Bytes) -> Result<(), HardwareError> {
         let Some(spec) = self.caches.get_mut(cache) else {
-            let known = self.caches.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let known = self.caches.keys().map(|c| Shown(c).to_string()).collect::<Vec<_>>().join(", ");
             return Err(HardwareError::UnknownCache { cache: cache.to_owned(), hardware: self.name.clone(), known });
         };
         spec.capacity = capacity;
@@ -294,7 +324,7 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FitError {
     /// The graph names a cache that the hardware does not have.
-    #[error("node {node} allocates in cache {cache}, which the hardware does not have")]
+    #[error("node {node} allocates in cache {}, which the hardware does not have", Shown(.cache))]
     UnknownCache {
         /// The first `ALLOC` in that cache.
         node: Id,
@@ -302,7 +332,7 @@ pub enum FitError {
         cache: String,
     },
     /// A buffer larger than its cache.
-    #[error("node {node}: buffer {buf} of {size} bytes is larger than {cache} ({capacity} bytes)")]
+    #[error("node {node}: buffer {buf} of {size} bytes is larger than {} ({capacity} bytes)", Shown(.cache))]
     BufferTooLarge {
         /// Its `ALLOC`.
         node: Id,
@@ -316,7 +346,7 @@ pub enum FitError {
         capacity: Bytes,
     },
     /// The operands of one op exceed their cache.
-    #[error("node {node} ({op}) needs {needed} bytes of {cache} at once, which has {capacity}")]
+    #[error("node {node} ({}) needs {needed} bytes of {} at once, which has {capacity}", Shown(.op), Shown(.cache))]
     OperandsTooLarge {
         /// The op.
         node: Id,

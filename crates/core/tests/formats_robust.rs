@@ -143,3 +143,12 @@ fn deep_nesting_and_long_runs_end_quickly() {
     let deep_meta = format!("{{\"Nodes\":[],\"Edges\":[],\"Meta\":{}", "{\"a\":".repeat(100_000));
     read_as_everything(deep_meta.as_bytes());
 }
+
+#[test]
+fn hardware_without_names_is_refused() {
+    let refusal = |text: &str| hardware_toml::read(text.as_bytes()).unwrap_err().to_string();
+    assert_eq!(refusal("[caches.\"\"]\ncapacity = 1\n"), "the name of a cache is empty");
+    assert_eq!(refusal("pipes = [\"V\", \"\"]\n[caches.UB]\ncapacity = 1\n"), "the name of pipes[1] is empty");
+    let pipe = "[caches.UB]\ncapacity = 1\nspill_in_pipe = \"\"\n";
+    assert_eq!(refusal(pipe), "the name of spill_in_pipe of cache UB is empty");
+}

@@ -36,7 +36,7 @@ fn hardware() -> impl Strategy<Value = Hardware> {
             overhead_cycles: overhead.into()
         }),
     ];
-    let name = || "[ -~\u{e9}]{0,8}";
+    let name = || "[ -~\u{e9}]{1,8}";
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let cache = (1..i64::MAX as u64, name(), name(), name(), flags);
     let cache = cache.prop_map(|(capacity, next, spill_in_pipe, spill_out_pipe, (last, peak, exclusive))| CacheSpec {

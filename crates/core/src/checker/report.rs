@@ -1,5 +1,6 @@
 //! What the checker found: offenders counted per rule, the first thousand of each in full.
 
+use crate::names::Shown;
 use crate::units::{BufId, Bytes, Id, Offset};
 use derive_more::Display;
 use serde::Serialize;
@@ -292,7 +293,7 @@ pub enum Fault {
         buf: Option<BufId>,
     },
     /// Rule 3: a node does something with a buffer that is not resident.
-    #[display("position {pos}: node {node} {act} buffer {buf} of {cache}, which {absence}")]
+    #[display("position {pos}: node {node} {act} buffer {buf} of {}, which {absence}", Shown(cache))]
     NotResident {
         /// The node.
         node: Id,
@@ -333,7 +334,7 @@ pub enum Fault {
         first: Offset,
     },
     /// Rule 4: a buffer without an initial offset.
-    #[display("buffer {buf} of {cache} (node {node}) has no initial offset")]
+    #[display("buffer {buf} of {} (node {node}) has no initial offset", Shown(cache))]
     NoOffset {
         /// The buffer.
         buf: BufId,
@@ -343,8 +344,8 @@ pub enum Fault {
         cache: String,
     },
     /// Rule 4: a segment that ends past its cache.
-    #[display("buffer {buf} at offset {offset} with {size} bytes ends past {cache} of {capacity} bytes (begun by {})",
-        Begun(*node, *pos))]
+    #[display("buffer {buf} at offset {offset} with {size} bytes ends past {} of {capacity} bytes (begun by {})",
+        Shown(cache), Begun(*node, *pos))]
     OutOfBounds {
         /// The buffer.
         buf: BufId,
@@ -363,7 +364,7 @@ pub enum Fault {
     },
     /// Rule 5: a segment that overlaps another one in time and in address. Each segment in
     /// conflict is listed once, with one of those that it overlaps.
-    #[display("in {cache}, {segment} overlaps {other}")]
+    #[display("in {}, {segment} overlaps {other}", Shown(cache))]
     Overlap {
         /// The cache.
         cache: String,

@@ -7,7 +7,7 @@ use crate::hardware::Hardware;
 ///
 /// # Errors
 /// Broken TOML, an unknown or missing key, a value of the wrong type (with line and column), no
-/// cache, a capacity or bandwidth of 0.
+/// cache, a capacity or bandwidth of 0, an empty name of a cache or pipe.
 pub fn read(bytes: &[u8]) -> Result<Hardware, FormatError> {
     let text = std::str::from_utf8(body(bytes)?)
         .map_err(|_| FormatError::Syntax { place: None, message: "not UTF-8 text".to_owned() })?;

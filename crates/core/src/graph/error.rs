@@ -1,5 +1,6 @@
 //! What can be wrong with a graph, and the notices that do not stop it.
 
+use crate::names::Shown;
 use crate::units::{BufId, Bytes, Id};
 use std::fmt;
 use thiserror::Error;
@@ -99,7 +100,7 @@ pub enum GraphError {
         place: usize,
     },
     /// A node lacks a field that its operation needs.
-    #[error("node {node} ({op}) has no {field}")]
+    #[error("node {node} ({}) has no {field}", Shown(.op))]
     MissingField {
         /// The node.
         node: Id,
@@ -160,7 +161,9 @@ pub enum GraphError {
     },
     /// `ALLOC` and `FREE` disagree on the cache.
     #[error(
-        "buffer {buf} is of {alloc_cache} at its ALLOC (node {alloc}) and of {free_cache} at its FREE (node {free})"
+        "buffer {buf} is of {} at its ALLOC (node {alloc}) and of {} at its FREE (node {free})",
+        Shown(.alloc_cache),
+        Shown(.free_cache)
     )]
     CacheMismatch {
         /// The buffer.
@@ -175,7 +178,7 @@ pub enum GraphError {
         free_cache: String,
     },
     /// An op uses a buffer that no `ALLOC` brings to life.
-    #[error("node {node} ({op}) uses buffer {buf}, which has no ALLOC")]
+    #[error("node {node} ({}) uses buffer {buf}, which has no ALLOC", Shown(.op))]
     UnknownBuffer {
         /// The op.
         node: Id,
