@@ -1,7 +1,7 @@
 //! Graphs as a CSV pair: what is read, what is written, and what is refused with which words.
 
 use spillbench_core::formats::FormatError;
-use spillbench_core::formats::graph_csv::{CsvError, drops_meta, read, write_edges, write_nodes};
+use spillbench_core::formats::graph_csv::{CsvError, Half, drops_meta, locate, read, write_edges, write_nodes};
 use spillbench_core::graph::{Field, GraphError, NodeSpec, Notice};
 use spillbench_core::{BufId, Cycles, Graph, GraphBuilder, Id};
 
@@ -153,24 +153,24 @@ fn empty_files_are_refused_and_files_with_a_header_only_are_not_empty() {
 fn a_field_of_the_wrong_form_is_named_with_line_and_column() {
     let nodes = |from: &str, to: &str| refusal(&NODES.replacen(from, to, 1), EDGES);
     let number = "not a whole number from 0 to 2^64-1";
+    let id = "not a whole number from 0 to 2^63-1";
     assert_eq!(nodes("MTE2,15", "MTE2,15.0"), format!("nodes file: line 4: Cycles is \"15.0\", {number}"));
     assert_eq!(nodes("7,4,L1", "7,-4,L1"), format!("nodes file: line 3: Size is \"-4\", {number}"));
     let huge = "18446744073709551616";
     assert_eq!(nodes("7,4,L1", &format!("7,{huge},L1")), format!("nodes file: line 3: Size is \"{huge}\", {number}"));
-    assert_eq!(nodes("\"0,7\"", "\"[0,7]\""), format!("nodes file: line 5: Bufs holds \"[0\", {number}"));
-    assert_eq!(nodes("\"0,7\"", "\"0,,7\""), format!("nodes file: line 5: Bufs holds \"\", {number}"));
+    assert_eq!(nodes("\"0,7\"", "\"[0,7]\""), format!("nodes file: line 5: Bufs holds \"[0\", {id}"));
+    assert_eq!(nodes("\"0,7\"", "\"0,,7\""), format!("nodes file: line 5: Bufs holds \"\", {id}"));
     assert_eq!(nodes("\"0,7\"", "0,7"), "nodes file: line 5: the row has 9 fields, the header has 8");
+    let message = "edges file: line 2: the row has 1 field, the header has 2";
+    assert_eq!(refusal(NODES, "StartNodeId,EndNodeId\n0\n"), message);
     assert_eq!(nodes("3,ADD", ",ADD"), "nodes file: line 5: Id is empty");
     assert_eq!(nodes("3,ADD", "3,"), "nodes file: line 5: Op is empty");
     assert_eq!(nodes("\n3,ADD", "\n\n3,ADD"), "nodes file: line 5: the line is blank");
     assert_eq!(nodes("Bufs\n", "Bufs\r"), "nodes file: line 1: the line before ends in a carriage return only");
     let long = "9".repeat(60);
-    assert_eq!(
-        nodes("3,ADD", &format!("{long},ADD")),
-        format!("nodes file: line 5: Id is {:?}..., {number}", &long[..40])
-    );
+    assert_eq!(nodes("3,ADD", &format!("{long},ADD")), format!("nodes file: line 5: Id is {:?}..., {id}", &long[..40]));
     let edges = EDGES.replace('\n', "\r\n").replacen("2,3", "2,three", 1);
-    assert_eq!(refusal(NODES, &edges), format!("edges file: line 3: EndNodeId is \"three\", {number}"));
+    assert_eq!(refusal(NODES, &edges), format!("edges file: line 3: EndNodeId is \"three\", {id}"));
     let invalid = [NODES.as_bytes(), b"8,\xff,,,,,,\n"].concat();
     assert_eq!(read(&invalid, EDGES.as_bytes()).unwrap_err().to_string(), "nodes file: line 9: Op is not UTF-8 text");
 }
@@ -179,9 +179,18 @@ fn a_field_of_the_wrong_form_is_named_with_line_and_column() {
 fn an_unsound_graph_is_reported_as_such() {
     let Err(CsvError::Graph(errors)) = read(NODES.as_bytes(), b"StartNodeId,EndNodeId\n0,2\n2,99\n") else { panic!() };
     assert_eq!(errors.list, [GraphError::EdgeToMissing { place: 1, from: Id(2), to: Id(99), missing: Id(99) }]);
+    let edges = b"StartNodeId,EndNodeId\n0,2\n2,99\n";
+    assert_eq!(locate(NODES.as_bytes(), edges, &errors.list[0]), Some((Half::Edges, 3)));
     let twice = NODES.replacen("1,ALLOC,7", "0,ALLOC,7", 1);
     let Err(CsvError::Graph(errors)) = read(twice.as_bytes(), EDGES.as_bytes()) else { panic!() };
     assert_eq!(errors.list, [GraphError::DuplicateId { id: Id(0), first: 0, second: 1 }]);
+    assert_eq!(locate(twice.as_bytes(), EDGES.as_bytes(), &errors.list[0]), Some((Half::Nodes, 3)));
+    let zero = GraphError::ZeroSize { node: Id(3), buf: BufId(0) };
+    assert_eq!(locate(NODES.as_bytes(), EDGES.as_bytes(), &zero), Some((Half::Nodes, 5)));
+    // A name that spans two lines pushes the rows below it down.
+    let spanning = NODES.replacen("UB", "\"U\nB\"", 1);
+    assert_eq!(locate(spanning.as_bytes(), EDGES.as_bytes(), &zero), Some((Half::Nodes, 6)));
+    assert_eq!(locate(NODES.as_bytes(), EDGES.as_bytes(), &GraphError::Empty), None);
 }
 
 #[test]

@@ -8,9 +8,9 @@
 
 use super::graph_json::{UnknownKeys, finish};
 use super::{FormatError, body};
-use crate::graph::{Field, Graph, GraphBuilder, GraphErrors, InternedNode, NodeKind, Notice};
+use crate::graph::{Field, Graph, GraphBuilder, GraphError, GraphErrors, InternedNode, NodeKind, Notice};
 use crate::index::{BufIx, NodeIx};
-use crate::units::{BufId, Cycles};
+use crate::units::{BufId, Cycles, Id};
 use csv::ByteRecord;
 use std::fmt::{self, Write as _};
 use std::io;
@@ -99,7 +99,7 @@ fn read_edges(bytes: &[u8], builder: &mut GraphBuilder, unknown: &mut UnknownKey
     while table.next_row()? {
         let end = |place: Option<usize>, name| {
             let cell = place.and_then(|p| table.row.get(p)).unwrap_or_default();
-            number(cell).ok_or_else(|| table.error(name, &format!("is {}", not_a_number(cell))))
+            number(cell).ok_or_else(|| table.error(name, &format!("is {}", not_a_number(cell, "2^63-1"))))
         };
         builder.edge(end(from, EDGE_COLUMNS[0])?, end(to, EDGE_COLUMNS[1])?);
     }
@@ -132,7 +132,8 @@ impl<'a> Table<'a> {
         }
         let (found, wanted) = (self.row.len(), self.header.len());
         if found != wanted {
-            let message = format!("the row has {found} fields, the header has {wanted}");
+            let plural = if found == 1 { "" } else { "s" };
+            let message = format!("the row has {found} field{plural}, the header has {wanted}");
             return Err(FormatError::at(self.line, message));
         }
         Ok(true)
@@ -222,7 +223,7 @@ impl<'a> Row<'a, '_> {
         if cell.trim_ascii().is_empty() {
             return Ok(None);
         }
-        number(cell).map(Some).ok_or_else(|| self.error(field, &format!("is {}", not_a_number(cell))))
+        number(cell).map(Some).ok_or_else(|| self.error(field, &format!("is {}", not_a_number(cell, most(field)))))
     }
 
     /// Hands each number of a comma list to `take`; false when the cell is empty.
@@ -232,7 +233,7 @@ impl<'a> Row<'a, '_> {
             return Ok(false);
         }
         for part in cell.split(|&b| b == b',') {
-            take(number(part).ok_or_else(|| self.error(field, &format!("holds {}", not_a_number(part))))?);
+            take(number(part).ok_or_else(|| self.error(field, &format!("holds {}", not_a_number(part, most(field)))))?);
         }
         Ok(true)
     }
@@ -245,10 +246,63 @@ fn number(cell: &[u8]) -> Option<u64> {
     if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
 }
 
-fn not_a_number(cell: &[u8]) -> String {
+/// The largest number that a field may hold.
+fn most(field: Field) -> &'static str {
+    if matches!(field, Field::Size | Field::Cycles) { "2^64-1" } else { "2^63-1" }
+}
+
+fn not_a_number(cell: &[u8], most: &str) -> String {
     let text = String::from_utf8_lossy(&cell[..cell.len().min(40)]);
     let dots = if cell.len() > 40 { "..." } else { "" };
-    format!("{text:?}{dots}, not a whole number from 0 to 2^64-1")
+    format!("{text:?}{dots}, not a whole number from 0 to {most}")
+}
+
+/// One file of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The nodes file.
+    Nodes,
+    /// The edges file.
+    Edges,
+}
+
+/// The file and the line, from 1, of what an error of [`CsvError::Graph`] is about; `None` where it
+/// is about no single row, or the texts are not those that were read.
+pub fn locate(nodes: &[u8], edges: &[u8], error: &GraphError) -> Option<(Half, usize)> {
+    use GraphError as E;
+    let row = match error {
+        E::EdgeToMissing { place, .. } => return Some((Half::Edges, line_where(edges, |i, _| i == *place)?)),
+        E::DuplicateId { second: place, .. } | E::IdOutOfRange { place, .. } => {
+            return Some((Half::Nodes, line_where(nodes, |i, _| i == *place)?));
+        }
+        E::MissingField { node, .. }
+        | E::ZeroSize { node, .. }
+        | E::NoAlloc { node, .. }
+        | E::NoFree { alloc: node, .. }
+        | E::Twice { second: node, .. }
+        | E::SizeMismatch { free: node, .. }
+        | E::CacheMismatch { free: node, .. }
+        | E::UnknownBuffer { node, .. }
+        | E::WritesOutsideBufs { node, .. }
+        | E::Overflow { node, .. } => *node,
+        E::Empty | E::TooMany { .. } | E::UseOutsideLife { .. } | E::Cycle { .. } => return None,
+    };
+    let Id(id) = row;
+    let column = Table::open(nodes).ok()?.header.iter().position(|name| name == Field::Id.name().as_bytes())?;
+    Some((Half::Nodes, line_where(nodes, |_, row| row.get(column).and_then(number) == Some(id))?))
+}
+
+/// The line of the first data row that is wanted, by its place from 0 and its cells.
+fn line_where(text: &[u8], wanted: impl Fn(usize, &ByteRecord) -> bool) -> Option<usize> {
+    let mut table = Table::open(text).ok()?;
+    let mut place = 0;
+    while table.next_row().ok()? {
+        if wanted(place, &table.row) {
+            return Some(table.line);
+        }
+        place += 1;
+    }
+    None
 }
 
 /// True when the pair of files says less than the graph: CSV has no place for its `Meta` object.

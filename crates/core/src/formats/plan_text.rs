@@ -1,6 +1,6 @@
 //! Plans as three text files: `<task>_schedule.txt`, `<task>_memory.txt`, `<task>_spill.txt`.
 
-use super::text::{lines, number};
+use super::text::{lines, number, shorten};
 use super::{FormatError, schedule_text};
 use crate::plan::{Placed, Plan, Spill};
 use crate::units::{BufId, Offset};
@@ -31,8 +31,9 @@ pub fn read_spills(bytes: &[u8]) -> Result<Vec<Spill>, FormatError> {
 fn pairs(bytes: &[u8]) -> Result<Vec<(BufId, Offset)>, FormatError> {
     lines(bytes)?
         .map(|(line, text)| {
-            let (buf, offset) =
-                text.split_once(':').ok_or_else(|| FormatError::at(line, format!("{text:?} is not BufId:Offset")))?;
+            let (buf, offset) = text
+                .split_once(':')
+                .ok_or_else(|| FormatError::at(line, format!("{:?} is not BufId:Offset", shorten(text))))?;
             Ok((BufId(number(buf, line, "the buffer id")?), Offset(number(offset, line, "the offset")?)))
         })
         .collect()

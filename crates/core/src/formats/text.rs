@@ -25,7 +25,7 @@ pub(super) fn number(text: &str, line: usize, what: &str) -> Result<u64, FormatE
     })
 }
 
-fn shorten(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

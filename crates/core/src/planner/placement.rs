@@ -12,7 +12,8 @@ pub enum Placement {
     BestFit,
     /// The lowest hole.
     FirstFit,
-    /// The first hole at or after the end of the last placement, wrapping around.
+    /// The first place at or after the end of the last placement, wrapping around: a hole that
+    /// reaches across that end is taken from there on.
     NextFit,
     /// The largest hole; ties to the lowest address.
     WorstFit,
@@ -26,7 +27,7 @@ impl Placement {
     pub const ALL: &[(Self, &'static str, &'static str)] = &[
         (Self::BestFit, "best-fit", "the smallest hole that is large enough; ties to the lowest address"),
         (Self::FirstFit, "first-fit", "the lowest hole that is large enough"),
-        (Self::NextFit, "next-fit", "the first hole at or after the end of the last placement, wrapping around"),
+        (Self::NextFit, "next-fit", "the first place at or after the end of the last placement, wrapping around"),
         (Self::WorstFit, "worst-fit", "the largest hole; ties to the lowest address"),
         (Self::TwoEnded, "two-ended", "buffers of at least the mean size from below, smaller ones from above"),
     ];
