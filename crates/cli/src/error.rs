@@ -3,7 +3,9 @@
 
 use crate::analysis::run::RunError;
 use crate::input::{Expect, ReadError, is_stdin};
+use spillbench_core::Shown;
 use spillbench_core::formats::FormatError;
+use spillbench_core::formats::graph_csv::Half;
 use spillbench_core::formats::output::OutputError;
 use spillbench_core::graph::GraphErrors;
 use spillbench_core::hardware::{FitError, HardwareError};
@@ -47,6 +49,18 @@ pub enum CliError {
         /// Why.
         source: FormatError,
     },
+    /// A CSV pair was read, and the graph that it describes is unsound.
+    #[error("{} and {}: {source}", .nodes.display(), .edges.display())]
+    CsvGraph {
+        /// The nodes file.
+        nodes: PathBuf,
+        /// The edges file.
+        edges: PathBuf,
+        /// Why.
+        source: GraphErrors,
+        /// The file and the line of each error that is shown, where it has one.
+        places: Vec<Option<(Half, usize)>>,
+    },
     /// A schedule that does not belong to the graph.
     #[error("{}: {source}", shown(.file))]
     Schedule {
@@ -56,7 +70,7 @@ pub enum CliError {
         source: ScheduleErrors,
     },
     /// The graph cannot run on the hardware, whatever its schedule.
-    #[error("{}: no plan exists on {hardware}", shown(.file))]
+    #[error("{}: no plan exists on {}", shown(.file), Shown(.hardware))]
     Misfit {
         /// The graph.
         file: PathBuf,
@@ -123,7 +137,7 @@ impl CliError {
 }
 
 /// How many errors of one kind are shown.
-const SHOWN: usize = 10;
+pub const SHOWN: usize = 10;
 
 /// Prints an error on standard error and gives the exit status, 2.
 pub fn report(error: &CliError) -> ExitCode {
@@ -138,6 +152,9 @@ fn word(error: &CliError) -> String {
     let mut text = match error {
         CliError::Format { file, source: FormatError::Graph(_) } => {
             format!("error: {}: {} in the graph\n", shown(file), errors(total))
+        }
+        CliError::CsvGraph { nodes, edges, .. } => {
+            format!("error: {} and {}: {} in the graph\n", nodes.display(), edges.display(), errors(total))
         }
         CliError::Schedule { file, .. } => {
             format!("error: {}: {} in the schedule\n", shown(file), errors(total))
@@ -176,6 +193,15 @@ fn details(error: &CliError) -> (Vec<String>, usize) {
         CliError::Format { source: FormatError::Graph(GraphErrors { list, total }), .. } => {
             (list.iter().map(ToString::to_string).collect(), *total)
         }
+        CliError::CsvGraph { nodes, edges, source, places } => {
+            let place = |i: usize| match places.get(i).copied().flatten() {
+                Some((Half::Nodes, line)) => format!("{}, line {line}: ", nodes.display()),
+                Some((Half::Edges, line)) => format!("{}, line {line}: ", edges.display()),
+                None => String::new(),
+            };
+            let list = source.list.iter().enumerate();
+            (list.map(|(i, e)| format!("{}{e}", place(i))).collect(), source.total)
+        }
         CliError::Schedule { source, .. } => (source.list.iter().map(ToString::to_string).collect(), source.total),
         CliError::Misfit { misfits, .. } => (misfits.iter().take(100).map(misfit).collect(), misfits.len()),
         _ => (Vec::new(), 0),
@@ -204,17 +230,23 @@ fn help(error: &CliError) -> Option<String> {
         CliError::Import { source, .. } => import_help(source),
         CliError::Read { source, expect, .. } => source.help(*expect),
         CliError::Format { source, .. } => format_help(source),
+        CliError::CsvGraph { source, .. } => graph_help(source),
         CliError::Schedule { .. } => Some(
             "a schedule lists every node of the graph once, one id per line, in an order in which every edge goes \
              forward; without --schedule, nodes go by id"
                 .to_owned(),
         ),
         CliError::Misfit { misfits, .. } => misfit_help(misfits),
-        CliError::Hardware(HardwareError::UnknownCache { .. }) => None,
-        CliError::Hardware(_) => Some("a capacity is a whole number of bytes, at least 1".to_owned()),
+        CliError::Hardware(HardwareError::ZeroCapacity { .. }) => {
+            Some("a capacity is a whole number of bytes, at least 1".to_owned())
+        }
+        CliError::Hardware(HardwareError::ZeroBandwidth) => {
+            Some("give at least 1 byte per cycle: bandwidth:A,B with A from 1 up".to_owned())
+        }
+        CliError::Hardware(_) => None,
         CliError::UnknownName { meant, known, .. } => {
-            let all = format!("known: {}", known.join(", "));
-            Some(meant.as_ref().map_or(all.clone(), |meant| format!("did you mean {meant:?}? ({all})")))
+            let all = format!("known: {}", known.iter().map(|k| Shown(k).to_string()).collect::<Vec<_>>().join(", "));
+            Some(meant.as_ref().map_or(all.clone(), |meant| format!("did you mean \"{}\"? ({all})", Shown(meant))))
         }
         CliError::Usage { help, .. } => Some(help.clone()),
     }
@@ -288,11 +320,12 @@ fn misfit_help(misfits: &[FitError]) -> Option<String> {
         FitError::OperandsTooLarge { cache, needed, .. } => (cache.clone(), Some(*needed)),
     };
     let (cache, _) = need(misfits.first()?);
+    let name = Shown(&cache);
     let most = misfits.iter().map(need).filter(|n| n.0 == cache).filter_map(|n| n.1).max();
     Some(match most {
-        None => format!("give a hardware file that has {cache} (--hardware FILE), or rename the Type in the graph"),
+        None => format!("give a hardware file that has {name} (--hardware FILE), or rename the Type in the graph"),
         Some(most) => format!(
-            "the operands of an op must be in {cache} together: give it {most} bytes (--capacity {cache}={most}), or \
+            "the operands of an op must be in {name} together: give it {most} bytes (--capacity {name}={most}), or \
              split what is too large; `spillbench inspect` lists the smallest capacities that do"
         ),
     })

@@ -40,6 +40,14 @@ pub enum ReadError {
         /// The byte or character, made visible.
         found: String,
     },
+    /// JSON, but no object.
+    #[error("is JSON, but not a {wanted} object: it begins with {found}")]
+    NotObject {
+        /// `graph` or `plan`.
+        wanted: &'static str,
+        /// The byte or character, made visible.
+        found: String,
+    },
     /// Bytes that stand in no text.
     #[error("is not text: line {line} holds {found}")]
     NotText {
@@ -49,12 +57,14 @@ pub enum ReadError {
         found: String,
     },
     /// Something other than digits and separators.
-    #[error("line {line}: {found} stands in no list of ids")]
+    #[error("line {line}: {found} stands in no list of {list}")]
     NotNumbers {
         /// Line, from 1.
         line: usize,
         /// The character, made visible.
         found: String,
+        /// What is listed: `ids` or `BufId:Offset pairs`.
+        list: &'static str,
     },
     /// A CSV table in place of JSON.
     #[error("looks like a CSV table; a CSV graph is a pair of files <task>_Nodes.csv and <task>_Edges.csv")]
@@ -90,12 +100,15 @@ impl ReadError {
             }
             Self::StdinTaken => "give the others as files",
             Self::Directory => "give a file inside it",
-            Self::NotJson { .. } | Self::Blank | Self::Csv if expect == Expect::Graph => {
+            Self::NotJson { .. } | Self::NotObject { .. } | Self::Blank | Self::Csv if expect == Expect::Graph => {
                 "a graph is {\"Nodes\": [...], \"Edges\": [[from, to], ...]} or a CSV pair; \
                  `spillbench convert` turns one into the other"
             }
             Self::HalfPair { .. } | Self::CsvName => {
                 "give either file of the pair, or their common prefix; both must be there"
+            }
+            Self::NotNumbers { .. } if expect == Expect::Pairs => {
+                "a memory or spill file has one BufId:Offset per line, such as 7:4096"
             }
             Self::NotNumbers { .. } => "a schedule has one node id per line, or is a JSON array of ids",
             _ => return None,
@@ -111,8 +124,10 @@ pub enum Expect {
     Graph,
     /// A plan document, a JSON object.
     Plan,
-    /// Whole numbers, one or a pair per line, or a JSON array of them.
+    /// Whole numbers, one per line, or a JSON array of them.
     Numbers,
+    /// Pairs of whole numbers, `BufId:Offset`, one per line.
+    Pairs,
     /// Text in UTF-8: CSV or TOML.
     Text,
     /// Any bytes: a model.
@@ -171,16 +186,22 @@ fn check_head(head: &[u8], whole: bool, expect: Expect) -> Result<(), ReadError>
     match expect {
         Expect::Text => check_text_prefix(head),
         Expect::Bytes => Ok(()),
-        Expect::Numbers => {
+        Expect::Numbers | Expect::Pairs => {
+            let list = if expect == Expect::Pairs { "BufId:Offset pairs" } else { "ids" };
             let stray = |&b: &u8| !b.is_ascii_digit() && !b.is_ascii_whitespace() && !b":,[]-+.".contains(&b);
             match body.iter().position(stray) {
-                Some(at) => Err(ReadError::NotNumbers { line: line_of(body, at), found: visible(body[at]) }),
+                Some(at) => Err(ReadError::NotNumbers { line: line_of(body, at), found: visible(body[at]), list }),
                 None => Ok(()),
             }
         }
         Expect::Graph | Expect::Plan if first != b'{' => {
             let table = [&b"Id,"[..], b"StartNodeId,"].iter().any(|h| body.trim_ascii_start().starts_with(h));
-            Err(if table { ReadError::Csv } else { ReadError::NotJson { found: visible(first) } })
+            let (found, wanted) = (visible(first), if expect == Expect::Plan { "plan" } else { "graph" });
+            Err(match table {
+                true => ReadError::Csv,
+                false if is_json(body, whole) => ReadError::NotObject { wanted, found },
+                false => ReadError::NotJson { found },
+            })
         }
         // A broken short input is left to the reader of the format, whose message says more.
         Expect::Graph | Expect::Plan if whole => Ok(()),
@@ -211,6 +232,14 @@ fn check_json_prefix(body: &[u8]) -> Result<(), ReadError> {
             Err(ReadError::BrokenHead { line: e.line(), column: e.column(), message })
         }
         Ok(serde::de::IgnoredAny) | Err(_) => Ok(()),
+    }
+}
+
+/// True for one JSON value, or the beginning of one that goes on.
+fn is_json(head: &[u8], whole: bool) -> bool {
+    match serde_json::from_slice::<serde::de::IgnoredAny>(head) {
+        Ok(_) => true,
+        Err(e) => !whole && e.is_eof(),
     }
 }
 
@@ -270,7 +299,9 @@ mod tests {
             error(b"\x00\x00", Expect::Graph),
             "is not JSON: it begins with byte 0x00, where a document begins with '{'"
         );
-        assert_eq!(error(b" [1]", Expect::Graph), "is not JSON: it begins with '[', where a document begins with '{'");
+        assert_eq!(error(b" [1]", Expect::Graph), "is JSON, but not a graph object: it begins with '['");
+        assert_eq!(error(b"null", Expect::Plan), "is JSON, but not a plan object: it begins with 'n'");
+        assert!(error(b"nul", Expect::Plan).starts_with("is not JSON: it begins with 'n'"));
         assert!(error(b"Id,Op,BufId\n", Expect::Graph).contains("CSV table"));
     }
 

@@ -79,12 +79,25 @@ fn broken_tables_are_placed() {
         place.refused("plan example_Nodes.csv")
     };
     assert_snapshot!(with(&nodes.replacen(",6,", ",six,", 1), &edges), @r#"error: example_Nodes.csv: line 2: Size is "six", not a whole number from 0 to 2^64-1"#);
+    assert_snapshot!(with(&nodes.replacen("0,ALLOC", "x,ALLOC", 1), &edges), @r#"error: example_Nodes.csv: line 2: Id is "x", not a whole number from 0 to 2^63-1"#);
     assert_snapshot!(with(&nodes.replacen("Size", "Bytes", 1), &edges), @"error: example_Nodes.csv: line 1: the header lacks the column Size");
     assert_snapshot!(with(&nodes, &edges.replacen("0,1", "0,1,2", 1)), @"error: example_Edges.csv: line 2: the row has 3 fields, the header has 2");
     assert_snapshot!(with(&nodes, &edges.replacen("0,1", "0,100", 1)), @r"
-    error: example_Nodes.csv: 1 error in the graph
-      edge 0 -> 100 (Edges[0]): there is no node 100
+    error: example_Nodes.csv and example_Edges.csv: 1 error in the graph
+      example_Edges.csv, line 2: edge 0 -> 100 (Edges[0]): there is no node 100
     help: an edge is a pair of the Ids of two nodes of the same file
+    ");
+    assert_snapshot!(with(&nodes.replacen("3,COPY_IN", "2,COPY_IN", 1).replacen("2,ALLOC,1,6", "2,ALLOC,1,0", 1), &edges.replacen("2,3\n", "", 1).replacen("3,6\n", "", 1)), @r"
+    error: example_Nodes.csv and example_Edges.csv: 3 errors in the graph
+      example_Nodes.csv, line 5: node id 2 stands twice, at Nodes[2] and Nodes[3]
+      example_Nodes.csv, line 4: node 2: buffer 1 has size 0
+      example_Nodes.csv, line 9: buffer 1 has size 0 at its ALLOC (node 2) and 6 at its FREE (node 7)
+    help: ids are distinct whole numbers from 0 to 2^63-1
+    ");
+    assert_snapshot!(with(&nodes, &edges.replacen("6,7", "7,6", 1)), @r"
+    error: example_Nodes.csv and example_Edges.csv: 1 error in the graph
+      node 6 uses buffer 1 outside its life: the edges put it after FREE (node 7): 7 -> 6
+    help: ALLOC(b) -> every user of b -> FREE(b) is implied, whether the file lists it or not: drop the edge that contradicts it, or give the op another buffer
     ");
     assert_snapshot!(with(&nodes, "\0\0\0"), @"error: example_Edges.csv: is not text: line 1 holds byte 0x00");
     assert_snapshot!(with("", &edges), @"error: example_Nodes.csv: the file is empty");

@@ -247,8 +247,11 @@ fn a_task_may_have_another_name() {
     assert!(place.names(".").contains(&"piped_plan.json".to_owned()));
     assert_snapshot!(place.refused("plan example.json --task ../out --out ."), @r#"
     error: "../out" is no name for a task
-    help: it begins file names: give --task NAME without /
+    help: it begins file names: give --task NAME without / and control characters
     "#);
+    assert!(
+        place.refused("plan example.json --task a\u{1b}b").starts_with("error: \"a\\u{1b}b\" is no name for a task")
+    );
 }
 
 #[test]

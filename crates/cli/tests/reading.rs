@@ -39,7 +39,8 @@ fn missing_and_mistyped_fields_are_placed() {
     ");
     assert_snapshot!(changed("\"Op\":\"EXP\",", ""), @"error: g.json: line 6, column 46: Nodes[4] has no Op");
     assert_snapshot!(changed("\"Size\":6", "\"Size\":\"six\""), @r#"error: g.json: line 2, column 43: Size of Nodes[0]: invalid type: string "six", expected u64"#);
-    assert_snapshot!(changed("[0,1]", "[0]"), @"error: g.json: line 10, column 12: Edges[0]: invalid length 1, expected an array of length 2");
+    assert_snapshot!(changed("[0,1]", "[0]"), @"error: g.json: line 10, column 12: Edges[0]: holds 1 id, not a pair of node ids, [from, to]");
+    assert_snapshot!(changed("[0,1]", "[0,1,2]"), @"error: g.json: line 10, column 16: Edges[0]: holds 3 ids, not a pair of node ids, [from, to]");
 }
 
 #[test]
@@ -134,7 +135,7 @@ fn empty_graphs_and_files_are_refused() {
     assert_snapshot!(message(""), @"error: g.json: the file is empty");
     assert_snapshot!(message(" \r\n"), @"error: g.json: the file is empty");
     assert_snapshot!(message("\u{feff}[]"), @r#"
-    error: g.json: is not JSON: it begins with '[', where a document begins with '{'
+    error: g.json: is JSON, but not a graph object: it begins with '['
     help: a graph is {"Nodes": [...], "Edges": [[from, to], ...]} or a CSV pair; `spillbench convert` turns one into the other
     "#);
 }
@@ -314,13 +315,21 @@ fn unknown_names_get_the_nearest() {
     error: cache UB has capacity 0
     help: a capacity is a whole number of bytes, at least 1
     ");
+    assert_snapshot!(place.refused("inspect example.json --capacity UB=9 --capacity UB=10"), @r"
+    error: --capacity is given twice for UB
+    help: give each cache one capacity
+    ");
+    assert_snapshot!(place.refused("inspect example.json --spill-cost bandwidth:0"), @r"
+    error: spill_cost.bytes_per_cycle is 0
+    help: give at least 1 byte per cycle: bandwidth:A,B with A from 1 up
+    ");
     assert_snapshot!(place.refused("inspect example.json --spill-cost dear"), @r#"
     error: there is no cost model "dear"
     help: known: davinci, bandwidth, affine
     "#);
     assert_snapshot!(place.refused("list placement"), @r#"
     error: there is no kind of names "placement"
-    help: did you mean "placements"? (known: heuristics, strategies, chains, placements, presets, normalize, spill-costs, workloads)
+    help: did you mean "placements"? (known: heuristics, strategies, chains, placements, presets, normalize, workloads, spill-costs)
     "#);
 }
 
@@ -333,6 +342,7 @@ fn hardware_files_are_placed() {
     };
     assert_snapshot!(with("[caches.UB]\ncapacity = \"big\"\n"), @r#"error: hw.toml: line 2, column 12: invalid type: string "big", expected u64"#);
     assert_snapshot!(with("[caches.UB]\ncapacity = 0\n"), @"error: hw.toml: cache UB has capacity 0");
+    assert_snapshot!(with("[caches.\"\"]\ncapacity = 1\n"), @"error: hw.toml: the name of a cache is empty");
     assert_snapshot!(with("[caches.UB\n"), @"error: hw.toml: line 1, column 11: unclosed table, expected `]`");
     assert_snapshot!(with("name = \"x\"\n[caches]\n"), @"error: hw.toml: the hardware declares no cache");
     assert_snapshot!(place.refused("inspect example.json --hardware none.toml"), @"error: none.toml: No such file or directory (os error 2)");

@@ -3,9 +3,10 @@
 use super::{in_file, read};
 use crate::args::GraphArgs;
 use crate::console::Console;
-use crate::error::{CliError, shown};
+use crate::error::{CliError, SHOWN, shown};
 use crate::input::{Expect, ReadError, is_stdin};
-use crate::report::times;
+use crate::report::{count, times};
+use spillbench_core::Shown;
 use spillbench_core::formats::graph_csv::{self, CsvError};
 use spillbench_core::formats::graph_json;
 use spillbench_core::graph::{Graph, Notice};
@@ -87,10 +88,13 @@ fn stem(path: &Path) -> String {
 /// A task name becomes part of file names, so it must not lead elsewhere.
 fn task_name(name: String) -> Result<String, CliError> {
     let plain = Path::new(&name).file_name() == Some(OsStr::new(&name));
-    if plain && !name.contains(['\0', '\\']) {
+    if plain && !name.contains(|c: char| c == '\\' || c.is_control()) {
         return Ok(name);
     }
-    Err(CliError::usage(format!("{name:?} is no name for a task"), "it begins file names: give --task NAME without /"))
+    Err(CliError::usage(
+        format!("\"{}\" is no name for a task", Shown(&name)),
+        "it begins file names: give --task NAME without / and control characters",
+    ))
 }
 
 /// Which files a GRAPH argument names.
@@ -133,28 +137,36 @@ fn read_json(path: &Path) -> Result<Read, CliError> {
 
 fn read_csv(nodes: &Path, edges: &Path) -> Result<Read, CliError> {
     let texts = [read(nodes, Expect::Text)?, read(edges, Expect::Text)?];
-    graph_csv::read(&texts[0], &texts[1]).map_err(|error| {
-        let (file, source) = match error {
-            CsvError::Nodes(source) => (nodes, source),
-            CsvError::Edges(source) => (edges, source),
-            CsvError::Graph(errors) => (nodes, errors.into()),
-        };
-        in_file(file)(source)
+    graph_csv::read(&texts[0], &texts[1]).map_err(|error| match error {
+        CsvError::Nodes(source) => in_file(nodes)(source),
+        CsvError::Edges(source) => in_file(edges)(source),
+        CsvError::Graph(source) => {
+            let shown = source.list.iter().take(SHOWN);
+            let places = shown.map(|e| graph_csv::locate(&texts[0], &texts[1], e)).collect();
+            CliError::CsvGraph { nodes: nodes.to_owned(), edges: edges.to_owned(), source, places }
+        }
     })
 }
 
 fn word_notice(notice: &Notice) -> String {
     match notice {
         Notice::UnknownKey { key, count } => {
-            format!("the key {key:?} is unknown and ignored (seen {})", times(*count as u64))
+            format!("the key \"{}\" is unknown and ignored (seen {})", Shown(key), times(*count as u64))
         }
+        Notice::MoreUnknownKeys { keys: 1 } => "1 more unknown key is ignored".to_owned(),
         Notice::MoreUnknownKeys { keys } => format!("{keys} more unknown keys are ignored"),
+        Notice::StrayField { field, on_cache_node, count: 1, first } => {
+            let whom = if *on_cache_node { "a cache node" } else { "an op" };
+            format!("{field} means nothing on {whom} and is ignored on node {first}")
+        }
         Notice::StrayField { field, on_cache_node, count, first } => {
             let whom = if *on_cache_node { "cache nodes" } else { "ops" };
             format!("{field} means nothing on {whom} and is ignored on {count} (the first is node {first})")
         }
         Notice::NoTiming { ops, first } => {
-            format!("{ops} ops have no Pipe or no Cycles (the first is node {first}): timing figures are null")
+            let have = if *ops == 1 { "has" } else { "have" };
+            let ops = count(*ops, "op");
+            format!("{ops} {have} no Pipe or no Cycles (the first is node {first}): timing figures are null")
         }
     }
 }
@@ -166,7 +178,7 @@ mod tests {
     #[test]
     fn a_task_name_leads_nowhere_else() {
         assert_eq!(task_name("Conv_Case0".to_owned()).unwrap(), "Conv_Case0");
-        for wrong in ["", ".", "..", "a/b", "/a", "a/", "a\\b", "a\0b"] {
+        for wrong in ["", ".", "..", "a/b", "/a", "a/", "a\\b", "a\0b", "a\nb", "a\u{1b}[31m"] {
             assert!(task_name(wrong.to_owned()).is_err(), "{wrong:?}");
         }
     }

@@ -4,6 +4,7 @@ use super::{Task, in_file, read, unknown};
 use crate::args::HardwareArgs;
 use crate::error::CliError;
 use crate::input::{Expect, is_stdin};
+use spillbench_core::Shown;
 use spillbench_core::formats::hardware_toml;
 use spillbench_core::hardware::{FitError, Hardware, Machine, PRESETS, SpillCost};
 use std::path::Path;
@@ -18,6 +19,10 @@ pub fn hardware(args: &HardwareArgs) -> Result<Hardware, CliError> {
         None => hardware_file(&args.hardware)?,
     };
     for (i, capacity) in args.capacity.iter().enumerate() {
+        if args.capacity[..i].iter().any(|earlier| earlier.cache == capacity.cache) {
+            let what = format!("--capacity is given twice for {}", Shown(&capacity.cache));
+            return Err(CliError::usage(what, "give each cache one capacity"));
+        }
         hardware.set_capacity(&capacity.cache, capacity.bytes)?;
         let joint = if i == 0 { " with" } else { "," };
         hardware.name.push_str(&format!("{joint} {}={}", capacity.cache, capacity.bytes));

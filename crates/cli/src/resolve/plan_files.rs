@@ -90,9 +90,10 @@ impl TextFiles {
     }
 
     fn read(&self) -> Result<Plan, CliError> {
-        let text = |path: &Path| read(path, Expect::Numbers);
+        let text = |path: &Path| read(path, Expect::Pairs);
         Ok(Plan {
-            schedule: plan_text::read_schedule(&text(&self.schedule)?).map_err(in_file(&self.schedule))?,
+            schedule: plan_text::read_schedule(&read(&self.schedule, Expect::Numbers)?)
+                .map_err(in_file(&self.schedule))?,
             memory: plan_text::read_memory(&text(&self.memory)?).map_err(in_file(&self.memory))?,
             spills: plan_text::read_spills(&text(&self.spill)?).map_err(in_file(&self.spill))?,
             counters: None,

@@ -399,7 +399,7 @@ impl<'de> Visitor<'de> for EdgesSeed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let mut place = 0usize;
         loop {
-            let edge = seq.next_element::<[u64; 2]>();
+            let edge = seq.next_element_seed(EdgeSeed);
             match edge.map_err(|e| A::Error::custom(format!("Edges[{place}]: {e}")))? {
                 Some([from, to]) => self.0.edge(from, to),
                 None => return Ok(()),
@@ -407,6 +407,42 @@ impl<'de> Visitor<'de> for EdgesSeed<'_> {
             place += 1;
         }
     }
+}
+
+/// One edge: exactly two ids.
+struct EdgeSeed;
+
+impl<'de> DeserializeSeed<'de> for EdgeSeed {
+    type Value = [u64; 2];
+
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<[u64; 2], D::Error> {
+        d.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for EdgeSeed {
+    type Value = [u64; 2];
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a pair of node ids, [from, to]")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<[u64; 2], A::Error> {
+        let mut ids = [0; 2];
+        for (found, id) in ids.iter_mut().enumerate() {
+            *id = seq.next_element()?.ok_or_else(|| not_a_pair(found))?;
+        }
+        let mut found = ids.len();
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            found += 1;
+        }
+        if found == ids.len() { Ok(ids) } else { Err(not_a_pair(found)) }
+    }
+}
+
+fn not_a_pair<E: serde::de::Error>(found: usize) -> E {
+    let plural = if found == 1 { "" } else { "s" };
+    E::custom(format!("holds {found} id{plural}, not a pair of node ids, [from, to]"))
 }
 
 /// Writes a graph, one node or edge per line.
