@@ -13,15 +13,20 @@ use std::str::FromStr;
 #[derive(Debug, Parser)]
 #[command(name = "spillbench", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {
-    /// Log each decision of the planner to standard error (plan, explain)
-    #[arg(short, long, global = true)]
-    pub verbose: bool,
     /// No notices and no progress on standard error
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true)]
     pub quiet: bool,
     /// What to do
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The log of commands that plan.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct LogArgs {
+    /// Log each decision of the planner to standard error
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
 }
 
 /// What a GRAPH may be.
@@ -60,7 +65,7 @@ pub struct HardwareArgs {
 #[command(next_help_heading = "Schedule")]
 pub struct ScheduleArgs {
     /// A schedule: one node id per line or a JSON array; - for standard input; by default, nodes go
-    /// by id
+    /// by id, as far as edges allow
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
     /// How far ALLOC, FREE and loads are moved first: none, free, memory or loads
@@ -79,13 +84,13 @@ pub struct PlannerArgs {
     #[arg(long, value_name = "NAME", default_value = "best-fit")]
     pub placement: String,
     /// How often one ALLOC may be postponed; 0 switches postponing off
-    #[arg(long, value_name = "N", default_value_t = PlannerConfig::DEFAULT_ATTEMPTS)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = PlannerConfig::DEFAULT_ATTEMPTS)]
     pub attempts: u32,
     /// How many ops earlier a reload may come where its space is free
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 0)]
     pub prefetch: u32,
     /// Seed of heuristics that draw
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
     pub seed: u64,
 }
 

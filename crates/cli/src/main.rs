@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
-    let mut console = Console::new(Verbosity::from_flags(cli.verbose, cli.quiet));
+    let mut console = Console::new(Verbosity::from_flags(cli.command.verbose(), cli.quiet));
     let outcome = cli.command.run(&mut console).and_then(|outcome| console.flush().map(|()| outcome));
     match outcome {
         Ok(outcome) => outcome.into(),

@@ -6,10 +6,10 @@ use crate::resolve::{Task, normalize_name};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use spillbench_core::checker::{Report, Rule};
 use spillbench_core::hardware::Hardware;
-use spillbench_core::metrics::{Metrics, Split};
+use spillbench_core::metrics::{Metrics, Movement, Split};
 use spillbench_core::plan::Settings;
 use spillbench_core::units::{Bytes, Cycles};
-use spillbench_core::{Graph, Machine};
+use spillbench_core::{Graph, Machine, Shown};
 use std::fmt;
 
 /// A table with a head, numbers to the right, in plain text.
@@ -40,9 +40,12 @@ impl Grid {
         Self { table }
     }
 
-    /// Adds a row.
+    /// Adds a row. Cells under a head are names and numbers, and shown as names are; those of a plain
+    /// table are our own words.
     pub fn row<T: fmt::Display>(&mut self, cells: impl IntoIterator<Item = T>) -> &mut Self {
-        self.table.add_row(cells.into_iter().map(|c| c.to_string()));
+        let headed = self.table.header().is_some();
+        let cell = |c: T| if headed { Shown(&c.to_string()).to_string() } else { c.to_string() };
+        self.table.add_row(cells.into_iter().map(cell));
         self
     }
 }
@@ -79,6 +82,16 @@ pub fn count(number: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
 }
 
+/// `1 byte`, `2 bytes`.
+pub fn bytes(number: Bytes) -> String {
+    format!("{number} byte{}", if number.0 == 1 { "" } else { "s" })
+}
+
+/// As [`bytes`], with the thousands set apart.
+pub fn grouped_bytes(number: Bytes) -> String {
+    format!("{} byte{}", grouped(number), if number.0 == 1 { "" } else { "s" })
+}
+
 /// `part` of `whole` in per cent; `-` when the whole is 0.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1}%", part as f64 * 100.0 / whole as f64) }
@@ -89,8 +102,8 @@ pub fn headline(task: &Task, settings: &Settings) -> String {
     let chain = if settings.strategies.is_empty() { "no strategy".to_owned() } else { settings.strategies.join("+") };
     format!(
         "{} on {}: {}, {}; {}, {chain}, {}, normalize {}",
-        task.name,
-        settings.hardware.name,
+        Shown(&task.name),
+        Shown(&settings.hardware.name),
         count(task.graph.node_count(), "node"),
         count(task.graph.buffer_count(), "buffer"),
         settings.heuristic,
@@ -103,12 +116,7 @@ pub fn headline(task: &Task, settings: &Settings) -> String {
 pub fn figures(graph: &Graph, machine: &Machine, metrics: &Metrics) -> String {
     let mut text = cache_grid(graph, machine, metrics).to_string();
     let cycles = |c: Option<Cycles>| c.map_or_else(|| "unknown".to_owned(), grouped);
-    text.push_str(&format!(
-        "Extra movement {} bytes in {}; peak demand {} bytes.\n",
-        grouped(metrics.extra_movement),
-        count(metrics.spill_count as usize, "spill"),
-        grouped(metrics.peak_demand)
-    ));
+    text.push_str(&format!("{}; peak demand {}.\n", movement(&metrics.movement), grouped_bytes(metrics.peak_demand)));
     text.push_str(&match metrics.makespan {
         Some(_) => format!(
             "Makespan {} cycles (literal {}), at least {}.",
@@ -119,6 +127,11 @@ pub fn figures(graph: &Graph, machine: &Machine, metrics: &Metrics) -> String {
         None => "Makespan unknown: some op has no Pipe or no Cycles.".to_owned(),
     });
     text
+}
+
+/// What the spills of a plan move, in a few words.
+pub fn movement(movement: &Movement) -> String {
+    format!("Extra movement {} in {}", grouped_bytes(movement.bytes()), count(movement.spills() as usize, "spill"))
 }
 
 /// Movement and occupancy by cache, with the sums below where there are several caches.

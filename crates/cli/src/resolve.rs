@@ -10,12 +10,13 @@ mod policy;
 pub use graph::{EDGES_CSV, GraphFormat, NODES_CSV, Task, task, task_at};
 pub use hardware::{hardware, machine, misfit};
 pub use names::unknown;
-pub use plan_files::{MEMORY_TXT, PLAN_JSON, PlanSource, SCHEDULE_TXT, SPILL_TXT, plan_files};
-pub use policy::{heuristics, policy, settings};
+pub use plan_files::{Claims, MEMORY_TXT, PLAN_JSON, PlanSource, SCHEDULE_TXT, SPILL_TXT, plan_files};
+pub use policy::{NO_STRATEGY, heuristics, policy, settings};
 
 use crate::analysis::run::RunError;
 use crate::args::ScheduleArgs;
-use crate::error::CliError;
+use crate::console::Console;
+use crate::error::{CliError, shown};
 use crate::input::{self, Expect};
 use spillbench_core::formats::{FormatError, schedule_text};
 use spillbench_core::hardware::Hardware;
@@ -61,17 +62,27 @@ pub fn run_error(task: &Task, hardware: &Hardware, error: RunError) -> CliError 
 ///
 /// # Errors
 /// When it cannot be read or does not belong to the graph.
-pub fn schedule(args: &ScheduleArgs, task: &Task) -> Result<Schedule, CliError> {
+pub fn schedule(args: &ScheduleArgs, task: &Task, console: &Console) -> Result<Schedule, CliError> {
     let level = normalize(&args.normalize)?;
-    Ok(given_schedule(args, task)?.normalized(&task.graph, level))
+    Ok(given_schedule(args, task, console)?.normalized(&task.graph, level))
 }
 
-/// The schedule as it was given, or the default one.
+/// The schedule as it was given, or the default one, with a note where that is not the order of ids.
 ///
 /// # Errors
 /// As [`schedule`].
-pub fn given_schedule(args: &ScheduleArgs, task: &Task) -> Result<Schedule, CliError> {
-    let Some(path) = &args.schedule else { return Ok(Schedule::default_for(&task.graph)) };
+pub fn given_schedule(args: &ScheduleArgs, task: &Task, console: &Console) -> Result<Schedule, CliError> {
+    let Some(path) = &args.schedule else {
+        let schedule = Schedule::default_for(&task.graph);
+        if !schedule.order().is_sorted_by_key(|&n| task.graph.id(n)) {
+            console.note(format_args!(
+                "{}: some edge goes from a larger to a smaller id, so nodes do not simply go by id: each time the \
+                 smallest id whose predecessors are done comes next",
+                shown(&task.file)
+            ));
+        }
+        return Ok(schedule);
+    };
     let ids = schedule_text::read(&read(path, Expect::Numbers)?).map_err(in_file(path))?;
     Schedule::from_ids(&task.graph, &ids).map_err(|source| CliError::Schedule { file: path.clone(), source })
 }

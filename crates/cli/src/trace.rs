@@ -1,7 +1,8 @@
 //! The log of `-v`: each decision of the planner on one line, with its reason.
 
-use spillbench_core::Graph;
+use crate::report::bytes;
 use spillbench_core::planner::{Decision, Observer, Outcome};
+use spillbench_core::{Graph, Shown};
 use std::io::{self, BufWriter, StderrLock, Write};
 
 /// How many victims one line names.
@@ -11,31 +12,40 @@ const NAMED: usize = 8;
 #[derive(Debug)]
 pub struct DecisionLog<'a, W: Write> {
     graph: &'a Graph,
+    /// What every line begins with.
+    label: String,
     out: W,
 }
 
 impl<'a> DecisionLog<'a, BufWriter<StderrLock<'static>>> {
     /// A log to standard error.
     pub fn to_stderr(graph: &'a Graph) -> Self {
-        Self { graph, out: BufWriter::new(io::stderr().lock()) }
+        Self::labelled(graph, String::new())
+    }
+
+    /// A log to standard error whose every line begins with `label`.
+    pub fn labelled(graph: &'a Graph, label: String) -> Self {
+        Self { graph, label, out: BufWriter::new(io::stderr().lock()) }
     }
 }
 
 impl<W: Write> Observer for DecisionLog<'_, W> {
     fn decided(&mut self, decision: &Decision<'_>) {
         // A closed standard error is no reason to stop planning.
+        let _ = write!(self.out, "{}", self.label);
         let _ = write_decision(&mut self.out, self.graph, decision);
     }
 }
 
 fn write_decision(out: &mut impl Write, graph: &Graph, d: &Decision<'_>) -> io::Result<()> {
-    let (node, op) = (graph.id(d.node), graph.op_name(d.node));
-    let (cache, wanted) = (graph.cache_name(d.request.cache), graph.buf(d.buf).id);
+    let (node, op) = (graph.id(d.node), Shown(graph.op_name(d.node)));
+    let (cache, wanted) = (Shown(graph.cache_name(d.request.cache)), graph.buf(d.buf).id);
     write!(
         out,
-        "position {}, node {node} ({op}): buffer {wanted} needs {} bytes of {cache}; {} ({} free, largest hole {}): ",
+        "position {} of the normalised schedule, node {node} ({op}): buffer {wanted} needs {} of {cache}; {} ({} free, \
+         largest hole {}): ",
         d.request.pos.index(),
-        d.request.needed,
+        bytes(d.request.needed),
         d.cause,
         d.free,
         d.largest_hole
@@ -48,7 +58,7 @@ fn write_decision(out: &mut impl Write, graph: &Graph, d: &Decision<'_>) -> io::
     }
     for (i, victim) in d.victims.iter().take(NAMED).enumerate() {
         let comma = if i == 0 { "" } else { "," };
-        write!(out, "{comma} buffer {} ({} bytes at {}", graph.buf(victim.buf).id, victim.size, victim.offset)?;
+        write!(out, "{comma} buffer {} ({} at {}", graph.buf(victim.buf).id, bytes(victim.size), victim.offset)?;
         if !victim.score.is_nan() {
             write!(out, ", score {}", score(victim.score))?;
         }
@@ -58,7 +68,7 @@ fn write_decision(out: &mut impl Write, graph: &Graph, d: &Decision<'_>) -> io::
         write!(out, " and {} more", d.victims.len() - NAMED)?;
     }
     if let Some((buf, runner_up)) = d.runner_up {
-        write!(out, "; runner-up buffer {} (score {})", graph.buf(buf).id, score(runner_up))?;
+        write!(out, "; best-scored that stays: buffer {} (score {})", graph.buf(buf).id, score(runner_up))?;
     }
     if let Some((offset, size)) = d.hole {
         write!(out, "; hole of {size} at {offset}")?;

@@ -41,6 +41,8 @@ fn our_own_plans_are_valid_in_every_form() {
         "spill_count",
         "makespan",
         "makespan_literal",
+        "makespan_lower_bound",
+        "pipe_busy",
         "peak_demand",
         "peak_residency",
         "fragmentation",
@@ -67,12 +69,15 @@ fn every_violation_is_listed_and_the_status_is_1() {
       position 4: node 4 uses buffer 0 of UB, which is out: node 8 at position 2 moves it out, node 9 at position 6 in
     rule 4 is broken once: each segment has exactly one address and lies inside its cache
       buffer 1 at offset 5 with 6 bytes ends past UB of 10 bytes (begun by node 2 at position 3)
+    Extra movement 12 bytes in 2 spills; other figures are for valid plans only.
     ");
     let ran = place.run(&format!("{CHECK} {TEXTS} --json"));
     assert_eq!(ran.status, 1);
     let report = json(&ran.out);
     assert_eq!(report["valid"], false);
-    assert!(report["extra_movement"].is_null() && report["makespan"].is_null());
+    assert!(report["peak_demand"].is_null() && report["makespan"].is_null() && report["pipe_busy"].is_null());
+    assert_eq!((&report["extra_movement"], &report["spill_count"]), (&12.into(), &2.into()));
+    assert_eq!(report["movement"]["by_cache"]["UB"]["backed"], 12);
     let violations = report["violations"].as_array().unwrap();
     assert_eq!(violations.len() as u64, report["violation_count"].as_u64().unwrap());
     let residency = violations.iter().find(|v| v["rule"] == 3).unwrap();
@@ -91,8 +96,33 @@ fn a_plan_for_more_room_is_not_valid_in_less() {
     not valid: example with the plan plans/example_plan.json on davinci with UB=10, 1 violation
     rule 4 is broken once: each segment has exactly one address and lies inside its cache
       buffer 1 at offset 6 with 6 bytes ends past UB of 10 bytes (begun by node 2 at position 2)
+    Extra movement 0 bytes in 0 spills; other figures are for valid plans only.
     ");
     assert_snapshot!(ran.err, @"note: the plan was made for davinci with UB=12, and is checked on davinci with UB=10; --hardware and --capacity set the latter");
+}
+
+#[test]
+fn spills_of_unknown_buffers_have_no_movement() {
+    let place = planned();
+    place.put("plans/example_spill.txt", "0:0\n9:0\n");
+    let ran = place.run(&format!("{CHECK} {TEXTS}"));
+    assert_eq!(ran.status, 1);
+    assert!(!ran.out.contains("Extra movement"), "{}", ran.out);
+    let report = json(&place.run(&format!("{CHECK} {TEXTS} --json")).out);
+    assert!(report["extra_movement"].is_null() && report["movement"].is_null());
+}
+
+#[test]
+fn hardware_that_differs_under_one_name_is_told_apart() {
+    let place = planned();
+    let with = |capacity: u64, cost: &str| {
+        let text = format!("name = \"davinci with UB=10\"\n[caches.UB]\ncapacity = {capacity}\n{cost}");
+        place.put("hw.toml", text);
+        place.run("check example.json --hardware hw.toml --plan plans").err
+    };
+    assert_snapshot!(with(12, ""), @"note: the plan was made for another davinci with UB=10 (other caches); --hardware, --capacity and --spill-cost set what it is checked on");
+    let cost = "[spill_cost]\nmodel = \"bandwidth\"\n";
+    assert!(with(12, cost).contains("(other caches and another spill cost)"));
 }
 
 #[test]
@@ -131,6 +161,16 @@ fn broken_plan_files_are_placed() {
     assert_snapshot!(place.refused(&format!("{CHECK} {TEXTS}")), @r#"error: plans/example_memory.txt: line 2: "1" is not BufId:Offset"#);
     place.put("plans/example_memory.txt", "0:0\n1:-3\n");
     assert_snapshot!(place.refused(&format!("{CHECK} {TEXTS}")), @r#"error: plans/example_memory.txt: line 2: the offset is "-3", not a whole number from 0 to 2^63-1"#);
+    for file in ["memory", "spill"] {
+        let text = place.text(&format!("plans/example_{file}.txt"));
+        place.put(&format!("plans/example_{file}.txt"), "0:0\n1=0\n");
+        let refused = place.refused(&format!("{CHECK} {TEXTS}"));
+        assert!(
+            refused.contains("line 2: '=' stands in no list of BufId:Offset pairs\nhelp: a memory or spill"),
+            "{refused}"
+        );
+        place.put(&format!("plans/example_{file}.txt"), text.replace("1:-3", "1:0"));
+    }
     let document = place.text("plans/example_plan.json");
     place.put("plans/example_plan.json", document.replace("\"schedule\": [", "\"schedule\": [\"x\","));
     assert_snapshot!(place.refused("check example.json --plan plans/example_plan.json"), @r#"error: plans/example_plan.json: line 143, column 18: invalid type: string "x", expected u64"#);

@@ -16,8 +16,8 @@ fn a_small_graph_is_inspected() {
       UB        1,024        2       2     12           12         1.2%        2
 
     Operands: the smallest capacities under which any plan exists
-      cache  bytes  at node  op     most operands
-      UB         6        0  ALLOC              1
+      cache  bytes  at node  op     most operands of one op
+      UB         6        0  ALLOC                        1
 
     Buffer sizes
       cache  size  buffers  bytes
@@ -25,10 +25,10 @@ fn a_small_graph_is_inspected() {
 
     Ops
       op       pipe    nodes  cycles
-      ALLOC    -           2       0
+      ALLOC    -           2       -
       COPY_IN  MTE2        2      20
       EXP      VECTOR      2      10
-      FREE     -           2       0
+      FREE     -           2       -
 
     Most used buffers
       buffer  cache  size  kind    uses  life
@@ -79,6 +79,32 @@ fn notices_are_told_unless_quiet() {
 }
 
 #[test]
+fn notices_count_in_words_that_fit() {
+    let place = Place::new();
+    place.put("g.json", EXAMPLE.replacen("\"Cycles\":5,", "", 1).replacen("\"Id\":1,", "\"Id\":1,\"Size\":3,", 1));
+    assert_snapshot!(place.run("inspect g.json").err, @r"
+    note: g.json: Size means nothing on an op and is ignored on node 1
+    note: g.json: 1 op has no Pipe or no Cycles (the first is node 4): timing figures are null
+    ");
+}
+
+#[test]
+fn ids_that_are_no_order_are_noted() {
+    let place = Place::new();
+    // The first two nodes, which an edge orders, trade their ids.
+    let swapped =
+        EXAMPLE.replace("\"Id\":0", "\"Id\":9").replace("\"Id\":1,", "\"Id\":0,").replace("[0,1],[1,4]", "[9,0],[0,4]");
+    place.put("g.json", swapped);
+    let note = "note: g.json: some edge goes from a larger to a smaller id, so nodes do not simply go by id: each time the \
+                smallest id whose predecessors are done comes next\n";
+    for line in ["inspect g.json", "plan g.json", "explain g.json", "compare g.json"] {
+        assert_eq!(place.run(line).err, note, "{line}");
+    }
+    place.put("s.txt", "2\n3\n9\n0\n4\n5\n6\n7\n");
+    assert_eq!(place.run("inspect g.json --schedule s.txt").err, "");
+}
+
+#[test]
 fn the_smallest_capacities_of_conv_are_found() {
     let Some(conv) = data("cpmcm2025a/Conv_Case0.json") else { return };
     let line = format!("inspect {} --json", conv.display());
@@ -101,6 +127,7 @@ fn every_kind_of_name_is_listed() {
     chains (--strategies CHAIN)
      default         single, multi, postpone
      postpone-first  postpone, single, multi
+     none            no strategy: only the last resort is left
     ");
     let json: serde_json::Value = serde_json::from_str(&place.good("list placements --json")).unwrap();
     assert_eq!(json["placements"][0]["name"], "best-fit");

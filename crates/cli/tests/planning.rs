@@ -58,16 +58,52 @@ fn each_decision_is_logged_with_its_reason() {
     let place = worked_example();
     let ran = place.run("plan example.json --schedule s.txt --capacity UB=10 -v");
     assert_snapshot!(ran.err, @r"
-    position 2, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 0 (6 bytes at 0, score 12); hole of 10 at 0
-    position 3, node 4 (EXP): buffer 0 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 1 (6 bytes at 0, score 24); hole of 10 at 0
+    position 2 of the normalised schedule, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 0 (6 bytes at 0, score 12); hole of 10 at 0
+    position 3 of the normalised schedule, node 4 (EXP): buffer 0 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 1 (6 bytes at 0, score 24); hole of 10 at 0
     ");
     let ran = place.run("plan example.json --schedule s.txt --capacity UB=10 --strategies postpone-first -v");
-    assert_snapshot!(ran.err, @"position 2, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): postponed to after position 4");
+    assert_snapshot!(ran.err, @"position 2 of the normalised schedule, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): postponed to after position 4");
     let ran = place.run("plan example.json --schedule s.txt --capacity UB=10 --strategies none -v");
     assert_snapshot!(ran.err, @r"
-    position 2, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): last resort evicts buffer 0 (6 bytes at 0); hole of 10 at 0
-    position 3, node 4 (EXP): buffer 0 needs 6 bytes of UB; capacity (4 free, largest hole 4): last resort evicts buffer 1 (6 bytes at 0); hole of 10 at 0
+    position 2 of the normalised schedule, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): last resort evicts buffer 0 (6 bytes at 0); hole of 10 at 0
+    position 3 of the normalised schedule, node 4 (EXP): buffer 0 needs 6 bytes of UB; capacity (4 free, largest hole 4): last resort evicts buffer 1 (6 bytes at 0); hole of 10 at 0
     ");
+}
+
+#[test]
+fn comparing_logs_heuristic_by_heuristic() {
+    let place = worked_example();
+    let ran = place.run("compare example.json --schedule s.txt --capacity UB=10 --heuristics lru,belady -v");
+    assert_eq!(ran.status, 0);
+    assert_snapshot!(ran.err, @r"
+    lru: position 2 of the normalised schedule, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 0 (6 bytes at 0, score 1); hole of 10 at 0
+    lru: position 3 of the normalised schedule, node 4 (EXP): buffer 0 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 1 (6 bytes at 0, score 1); hole of 10 at 0
+    belady: position 2 of the normalised schedule, node 2 (ALLOC): buffer 1 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 0 (6 bytes at 0, score 1); hole of 10 at 0
+    belady: position 3 of the normalised schedule, node 4 (EXP): buffer 0 needs 6 bytes of UB; capacity (4 free, largest hole 4): single evicts buffer 1 (6 bytes at 0, score 2); hole of 10 at 0
+    ");
+    place.put("other.json", EXAMPLE);
+    let ran =
+        place.run("compare example.json other.json --capacity UB=10 --heuristics lru,belady -v --strategies none");
+    let mut labels: Vec<_> = ran.err.lines().map(|l| l.split(": ").next().unwrap()).collect();
+    labels.dedup();
+    assert_eq!(labels, ["example, lru", "example, belady", "other, lru", "other, belady"]);
+}
+
+#[test]
+fn only_commands_that_plan_take_v() {
+    let place = worked_example();
+    for command in ["inspect example.json", "check example.json", "list", "convert example.json"] {
+        assert!(place.refused(&format!("{command} -v")).contains("unexpected argument '-v'"), "{command}");
+    }
+    assert!(place.refused("plan example.json -v -q").contains("cannot be used with"));
+}
+
+#[test]
+fn the_best_scored_that_stays_is_told() {
+    let place = Place::new();
+    let graph = common::shipped("conv-3x2x4.json");
+    let ran = place.run(&format!("plan {} -v", graph.display()));
+    assert!(ran.err.contains("; best-scored that stays: buffer "), "{}", ran.err);
 }
 
 #[test]
@@ -79,6 +115,8 @@ fn json_has_stable_keys() {
         "spill_count",
         "makespan",
         "makespan_literal",
+        "makespan_lower_bound",
+        "pipe_busy",
         "peak_demand",
         "peak_residency",
         "fragmentation",
@@ -113,6 +151,7 @@ fn all_heuristics_are_compared_in_one_table() {
     let rows = compared["rows"].as_array().unwrap();
     let names: Vec<_> = rows.iter().map(|r| r["heuristic"].as_str().unwrap()).collect();
     assert_eq!(names, ["lru", "belady"]);
+    assert!(rows.iter().all(|r| r["makespan_lower_bound"].is_number() && r["pipe_busy"]["VECTOR"] == 10));
     assert!(rows.iter().all(|r| r["best"] == true && r["valid"] == true && r["extra_movement"] == 12));
 }
 
@@ -144,13 +183,13 @@ fn what_cannot_fit_is_refused_with_its_operands() {
         "g.json",
         EXAMPLE.replace("\"Bufs\":[0]", "\"Bufs\":[0,1]").replace("[2,3]", "[2,3],[2,1],[2,4],[1,7],[4,7]"),
     );
-    assert_snapshot!(place.refused("plan g.json --capacity UB=11"), @r"
+    assert_snapshot!(place.refused("plan g.json --capacity UB=11 -q"), @r"
     error: g.json: no plan exists on davinci with UB=11
       node 1 (COPY_IN) needs 12 bytes of UB at once, which has 11: buffer 0 (6) buffer 1 (6)
       node 4 (EXP) needs 12 bytes of UB at once, which has 11: buffer 0 (6) buffer 1 (6)
     help: the operands of an op must be in UB together: give it 12 bytes (--capacity UB=12), or split what is too large; `spillbench inspect` lists the smallest capacities that do
     ");
-    assert_snapshot!(place.refused("plan g.json --capacity UB=5"), @r"
+    assert_snapshot!(place.refused("plan g.json --capacity UB=5 -q"), @r"
     error: g.json: no plan exists on davinci with UB=5
       node 0: buffer 0 of 6 bytes is larger than UB (5 bytes)
       node 2: buffer 1 of 6 bytes is larger than UB (5 bytes)
@@ -206,6 +245,15 @@ fn arguments_that_do_not_go_together_are_refused() {
 
     For more information, try '--help'.
     "#);
+}
+
+#[test]
+fn negative_numbers_are_refused_as_such() {
+    let place = worked_example();
+    for option in ["--attempts", "--prefetch", "--seed"] {
+        let refused = place.refused(&format!("plan example.json {option} -1"));
+        assert!(refused.contains(&format!("invalid value '-1' for '{option} <")), "{refused}");
+    }
 }
 
 /// The files of a plan, in the order of their names.

@@ -168,6 +168,30 @@ fn what_a_file_puts_into_a_message_is_cut_and_made_harmless() {
 }
 
 #[test]
+fn names_from_files_are_cut_and_escaped_wherever_they_are_shown() {
+    let place = Place::new();
+    let name = format!("U\\u001b[31m\\n{}", "B".repeat(5_000));
+    place.put("g.json", EXAMPLE.replace("UB", &name).replace("EXP", &name).replace("VECTOR", &name));
+    place.put("hw.toml", format!("name = \"{name}\"\n[caches.\"{name}\"]\ncapacity = 10\n"));
+    place.put("small.toml", format!("name = \"{name}\"\n[caches.\"{name}\"]\ncapacity = 5\n"));
+    let lines = [
+        "plan g.json --hardware hw.toml -v",
+        "plan g.json",
+        "plan g.json --hardware small.toml",
+        "plan g.json --hardware hw.toml --capacity L7=3",
+        "compare g.json --hardware hw.toml -v --heuristics lru",
+        "inspect g.json --hardware small.toml",
+        "explain g.json --hardware hw.toml",
+    ];
+    for line in lines {
+        let ran = place.run(line);
+        let shown = ran.out + &ran.err;
+        assert!(shown.contains("U\\u{1b}[31m\\nBBB"), "{line}: {shown}");
+        assert!(!shown.contains('\u{1b}') && !shown.contains(&"B".repeat(61)), "{line}: {shown}");
+    }
+}
+
+#[test]
 fn paths_that_are_no_files_are_refused() {
     let place = Place::new();
     assert_snapshot!(place.refused("inspect nowhere.json"), @r"

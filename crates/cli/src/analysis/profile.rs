@@ -59,8 +59,8 @@ pub struct OpProfile {
     pub pipe: Option<String>,
     /// How many there are.
     pub nodes: usize,
-    /// Cycles of all of them that have any.
-    pub cycles: u64,
+    /// Cycles of all of them that have any; `None` where none has.
+    pub cycles: Option<u64>,
 }
 
 /// A buffer that stands out.
@@ -235,11 +235,13 @@ fn most_operands(graph: &Graph) -> TiVec<CacheIx, usize> {
 fn ops(graph: &Graph) -> Vec<OpProfile> {
     let mut counts = BTreeMap::new();
     for n in graph.nodes() {
-        let (nodes, cycles) = counts.entry((graph.op(n), graph.pipe(n))).or_insert((0usize, 0u64));
+        let (nodes, cycles) = counts.entry((graph.op(n), graph.pipe(n))).or_insert((0usize, None));
         *nodes += 1;
-        *cycles += graph.cycles(n).map_or(0, |c| c.0);
+        if let Some(more) = graph.cycles(n) {
+            *cycles = Some(cycles.unwrap_or(0) + more.0);
+        }
     }
-    let entry = |((op, pipe), (nodes, cycles)): ((OpIx, Option<PipeIx>), (usize, u64))| OpProfile {
+    let entry = |((op, pipe), (nodes, cycles)): ((OpIx, Option<PipeIx>), (usize, Option<u64>))| OpProfile {
         op: graph.op_names()[op].clone(),
         pipe: pipe.map(|p| graph.pipe_names()[p].clone()),
         nodes,
@@ -277,7 +279,7 @@ mod tests {
     fn ops_and_buffers_are_ranked() {
         let p = profile();
         let exp = p.ops.iter().find(|o| o.op == "EXP").unwrap();
-        assert_eq!((exp.pipe.as_deref(), exp.nodes, exp.cycles), (Some("VECTOR"), 2, 12));
+        assert_eq!((exp.pipe.as_deref(), exp.nodes, exp.cycles), (Some("VECTOR"), 2, Some(12)));
         // Both buffers have two users; the smaller id comes first. They live equally long.
         assert_eq!((p.most_used[0].buf, p.most_used[0].uses), (BufId(0), 2));
         assert_eq!((p.longest_lived[0].buf, p.longest_lived[0].life), (BufId(0), 4));

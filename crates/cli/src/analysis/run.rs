@@ -32,6 +32,9 @@ pub struct Verdict {
     pub report: Report,
     /// The figures; `None` when the plan is not valid.
     pub metrics: Option<Metrics>,
+    /// The movement of a plan that is not valid, as far as its spills are of buffers of the graph;
+    /// that of a valid plan is in its figures.
+    invalid_movement: Option<Movement>,
 }
 
 /// Why a run has no result.
@@ -74,24 +77,34 @@ impl Verdict {
     /// When a figure of a valid plan passes 64 bits.
     pub fn of(graph: &Graph, machine: &Machine, plan: &Plan) -> Result<Self, MeasureError> {
         let report = checker::check(graph, machine, plan);
-        let metrics = if report.is_valid() { Some(measure(graph, machine, plan)?) } else { None };
-        Ok(Self { report, metrics })
+        let valid = report.is_valid();
+        let metrics = if valid { Some(measure(graph, machine, plan)?) } else { None };
+        let invalid_movement = if valid { None } else { Movement::of(graph, plan).ok() };
+        Ok(Self { report, metrics, invalid_movement })
+    }
+
+    /// What the spills move, valid or not; `None` when some spill is of no buffer of the graph.
+    pub fn movement(&self) -> Option<&Movement> {
+        self.metrics.as_ref().map(|m| &m.movement).or(self.invalid_movement.as_ref())
     }
 
     /// The figures under the keys of `--json`.
     pub fn figures(&self) -> Figures<'_> {
-        let metrics = self.metrics.as_ref();
+        let (metrics, movement) = (self.metrics.as_ref(), self.movement());
         Figures {
             valid: self.report.is_valid(),
-            extra_movement: metrics.map(|m| m.extra_movement),
-            spill_count: metrics.map(|m| m.spill_count),
+            extra_movement: movement.map(Movement::bytes),
+            spill_count: movement.map(Movement::spills),
             makespan: metrics.and_then(|m| m.makespan),
             makespan_literal: metrics.and_then(|m| m.makespan_literal),
             makespan_lower_bound: metrics.and_then(|m| m.makespan_lower_bound),
             peak_demand: metrics.map(|m| m.peak_demand),
             peak_residency: metrics.map(|m| m.peak_residency.iter().map(|(c, &b)| (c.as_str(), b)).collect()),
             fragmentation: metrics.map(|m| m.fragmentation.iter().map(|(c, &f)| (c.as_str(), f)).collect()),
-            movement: metrics.map(|m| &m.movement),
+            pipe_busy: metrics
+                .and_then(|m| m.pipe_busy.as_ref())
+                .map(|busy| busy.iter().map(|(p, &c)| (p.as_str(), c)).collect()),
+            movement,
             violation_count: self.report.total(),
             violations: self.report.violations(),
         }
@@ -99,7 +112,8 @@ impl Verdict {
 }
 
 /// The figures of a plan as `--json` shows them: the keys are always there, null when the plan is
-/// not valid or the graph has no timing.
+/// not valid or the graph has no timing. Movement and spills are told of plans that are not valid,
+/// too.
 #[derive(Debug, Serialize)]
 pub struct Figures<'a> {
     /// True when the checker finds no fault.
@@ -120,6 +134,8 @@ pub struct Figures<'a> {
     pub peak_residency: Option<BTreeMap<&'a str, Bytes>>,
     /// Mean fragmentation, per cache.
     pub fragmentation: Option<BTreeMap<&'a str, f64>>,
+    /// Cycles that each pipe works.
+    pub pipe_busy: Option<BTreeMap<&'a str, Cycles>>,
     /// The movement, split.
     pub movement: Option<&'a Movement>,
     /// How many violations there are, listed or not.

@@ -5,10 +5,10 @@ use crate::args::{GraphArgs, HardwareArgs, PlanFilesArgs};
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::report::{self, count};
-use crate::resolve::{self, PlanSource, Task};
+use crate::resolve::{self, Claims, PlanSource, Task};
 use clap::Args;
 use serde::Serialize;
-use spillbench_core::{Hardware, Machine};
+use spillbench_core::{Hardware, Machine, Shown};
 use std::time::Instant;
 
 /// Arguments of `check`.
@@ -73,17 +73,37 @@ impl CheckArgs {
 fn note_differences(source: &PlanSource, task: &Task, hardware: &Hardware, verdict: &Verdict, console: &Console) {
     let Some(claims) = &source.claims else { return };
     if claims.task != task.name {
-        console.note(format_args!("the document is of task {:?}, checked against {:?}", claims.task, task.name));
+        let (claimed, name) = (Shown(&claims.task), Shown(&task.name));
+        console.note(format_args!("the document is of task \"{claimed}\", checked against \"{name}\""));
     }
     match &claims.settings {
-        Some(settings) if !same_hardware(&settings.hardware, hardware) => console.note(format_args!(
-            "the plan was made for {}, and is checked on {}; --hardware and --capacity set the latter",
-            settings.hardware.name, hardware.name
+        Some(settings) if same_hardware(&settings.hardware, hardware) => note_figures(claims, verdict, console),
+        Some(settings) if settings.hardware.name == hardware.name => console.note(format_args!(
+            "the plan was made for another {} ({}); --hardware, --capacity and --spill-cost set what it is checked on",
+            Shown(&hardware.name),
+            difference(&settings.hardware, hardware)
         )),
-        _ if claims.metrics.is_some() && verdict.metrics.is_some() && claims.metrics != verdict.metrics => {
-            console.note("the figures in the document are not those of its plan; shown are the measured ones");
-        }
-        _ => {}
+        Some(settings) => console.note(format_args!(
+            "the plan was made for {}, and is checked on {}; --hardware and --capacity set the latter",
+            Shown(&settings.hardware.name),
+            Shown(&hardware.name)
+        )),
+        None => note_figures(claims, verdict, console),
+    }
+}
+
+fn note_figures(claims: &Claims, verdict: &Verdict, console: &Console) {
+    if claims.metrics.is_some() && verdict.metrics.is_some() && claims.metrics != verdict.metrics {
+        console.note("the figures in the document are not those of its plan; shown are the measured ones");
+    }
+}
+
+/// What two descriptions of one name do not agree on.
+fn difference(a: &Hardware, b: &Hardware) -> &'static str {
+    match (a.caches == b.caches, a.spill_cost == b.spill_cost) {
+        (true, _) => "another spill cost",
+        (false, true) => "other caches",
+        (false, false) => "other caches and another spill cost",
     }
 }
 
@@ -100,7 +120,7 @@ fn print(
     verdict: &Verdict,
     console: &mut Console,
 ) -> Result<(), CliError> {
-    let what = format!("{} with the plan {} on {}", task.name, source.origin, hardware.name);
+    let what = format!("{} with the plan {} on {}", Shown(&task.name), source.origin, Shown(&hardware.name));
     match &verdict.metrics {
         Some(metrics) => {
             let nodes = count(task.graph.node_count(), "node");
@@ -110,7 +130,10 @@ fn print(
         }
         None => {
             console.line(format_args!("not valid: {what}, {}", count(verdict.report.total() as usize, "violation")))?;
-            report::violations(&verdict.report, console)
+            report::violations(&verdict.report, console)?;
+            verdict.movement().map_or(Ok(()), |movement| {
+                console.line(format_args!("{}; other figures are for valid plans only.", report::movement(movement)))
+            })
         }
     }
 }

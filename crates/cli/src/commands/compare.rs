@@ -1,16 +1,17 @@
 //! `spillbench compare`: one row per heuristic, the best marked.
 
 use crate::analysis::run::{Figures, Run, milliseconds};
-use crate::args::{GRAPH_HELP, HardwareArgs, PlannerArgs, ScheduleArgs};
-use crate::console::{Console, Outcome};
+use crate::args::{GRAPH_HELP, HardwareArgs, LogArgs, PlannerArgs, ScheduleArgs};
+use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
 use crate::report::{Grid, grouped};
 use crate::resolve::{self, Task};
+use crate::trace::DecisionLog;
 use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
-use spillbench_core::planner::Workspace;
-use spillbench_core::{Hardware, Machine, Schedule};
+use spillbench_core::planner::{Observer, Workspace};
+use spillbench_core::{Hardware, Machine, Schedule, Shown};
 use spillbench_heuristics::Policy;
 use std::path::PathBuf;
 
@@ -30,6 +31,8 @@ pub struct CompareArgs {
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(super) log: LogArgs,
     #[command(flatten)]
     schedule: ScheduleArgs,
     #[command(flatten)]
@@ -83,8 +86,9 @@ impl CompareArgs {
         } else {
             for (i, (ready, runs)) in tables().enumerate() {
                 let gap = if i == 0 { "" } else { "\n" };
+                let task = Shown(&ready.task.name);
                 let table = table(&rows(ready, &policies, runs));
-                console.line(format_args!("{gap}{} on {}\n{}", ready.task.name, hardware.name, table.trim_end()))?;
+                console.line(format_args!("{gap}{task} on {}\n{}", Shown(&hardware.name), table.trim_end()))?;
             }
         }
         Ok(if valid { Outcome::Done } else { Outcome::Refuted })
@@ -99,7 +103,7 @@ impl CompareArgs {
         }
         let read = |path: &PathBuf| {
             let task = resolve::task_at(path, None, console)?;
-            let schedule = resolve::schedule(&self.schedule, &task)?;
+            let schedule = resolve::schedule(&self.schedule, &task, console)?;
             let machine = resolve::machine(&task, hardware)?;
             let misfits = machine.misfits(&task.graph);
             if !misfits.is_empty() {
@@ -111,19 +115,31 @@ impl CompareArgs {
     }
 }
 
-/// All runs, graph by graph and heuristic by heuristic, whatever the number of threads.
+/// All runs, graph by graph and heuristic by heuristic, whatever the number of threads. With `-v`
+/// they go one after the other, so that their logs do; each line begins with the heuristic and, where
+/// there are several, the task.
 fn run_all(ready: &[Ready], policies: &[Policy], hardware: &Hardware, console: &Console) -> Result<Vec<Run>, CliError> {
     let cells: Vec<_> = ready.iter().flat_map(|r| policies.iter().map(move |p| (r, p))).collect();
     let progress = console.progress("planning", cells.len() as u64);
-    cells
-        .into_par_iter()
-        .map_init(Workspace::default, |workspace, (r, policy)| {
-            let run = Run::new((&r.task.graph, &r.machine, &r.schedule), policy, workspace, None)
-                .map_err(|e| resolve::run_error(&r.task, hardware, e));
-            progress.step();
-            run
-        })
-        .collect()
+    let plan = |workspace: &mut Workspace, (r, policy): (&Ready, &Policy), log: Option<&mut dyn Observer>| {
+        let run = Run::new((&r.task.graph, &r.machine, &r.schedule), policy, workspace, log)
+            .map_err(|e| resolve::run_error(&r.task, hardware, e));
+        progress.step();
+        run
+    };
+    if console.verbosity() < Verbosity::Verbose {
+        return cells
+            .into_par_iter()
+            .map_init(Workspace::default, |workspace, cell| plan(workspace, cell, None))
+            .collect();
+    }
+    let mut workspace = Workspace::default();
+    let logged = |(r, policy): (&Ready, &Policy)| {
+        let task = if ready.len() > 1 { format!("{}, ", Shown(&r.task.name)) } else { String::new() };
+        let label = format!("{task}{}: ", policy.heuristic.name);
+        plan(&mut workspace, (r, policy), Some(&mut DecisionLog::labelled(&r.task.graph, label)))
+    };
+    cells.into_iter().map(logged).collect()
 }
 
 fn rows<'a>(ready: &'a Ready, policies: &'a [Policy], runs: &'a [Run]) -> Vec<Row<'a>> {
@@ -141,7 +157,7 @@ fn rows<'a>(ready: &'a Ready, policies: &'a [Policy], runs: &'a [Run]) -> Vec<Ro
 
 fn table(rows: &[Row<'_>]) -> String {
     let mut grid =
-        Grid::new(&["<", "<heuristic", "moved", "spills", "backed", "generated", "fragmentation", "makespan", "ms"]);
+        Grid::new(&["<", "<heuristic", "moved", "spills", "backed", "generated", "by fragmentation", "makespan", "ms"]);
     for row in rows {
         let f = &row.figures;
         let number = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), grouped);

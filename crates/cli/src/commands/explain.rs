@@ -5,14 +5,15 @@ use crate::analysis::explain::{
     explain, what_if,
 };
 use crate::analysis::run::{Figures, Run, milliseconds};
-use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, PlannerArgs, ScheduleArgs};
+use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, LogArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
-use crate::report::{self, Grid, count, grouped, percent};
+use crate::report::{self, Grid, bytes, count, grouped, grouped_bytes, percent};
 use crate::resolve::{self, Task};
 use crate::trace::{self, DecisionLog};
 use clap::Args;
 use serde::Serialize;
+use spillbench_core::Shown;
 use spillbench_core::plan::Settings;
 use spillbench_core::planner::{Decision, Observer, Workspace};
 use std::time::Instant;
@@ -27,7 +28,7 @@ pub struct ExplainArgs {
     #[command(flatten)]
     graph: GraphArgs,
     /// How many requests, buffers and changes are shown
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5)]
     top: usize,
     /// Show all of them
     #[arg(long, conflicts_with = "top")]
@@ -38,6 +39,8 @@ pub struct ExplainArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(super) log: LogArgs,
     #[command(flatten)]
     schedule: ScheduleArgs,
     #[command(flatten)]
@@ -84,7 +87,7 @@ impl ExplainArgs {
         let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
         let normalize = resolve::normalize(&self.schedule.normalize)?;
         let task = resolve::task(&self.graph, console)?;
-        let given = resolve::given_schedule(&self.schedule, &task)?;
+        let given = resolve::given_schedule(&self.schedule, &task, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let started = Instant::now();
         let schedule = given.clone().normalized(&task.graph, normalize);
@@ -147,12 +150,13 @@ fn print(e: &Explanation, run: &Run, console: &mut Console) -> Result<(), CliErr
     let Some(metrics) = &run.verdict.metrics else { return Ok(()) };
     let requests = run.plan.counters.map_or(0, |c| c.requests);
     console.line(format_args!(
-        "{} bytes move in {} of {}; {} of {} requests for space found no hole.",
-        grouped(metrics.extra_movement),
+        "{} {} in {} of {}; {} of {} for space found no hole.",
+        grouped_bytes(metrics.extra_movement),
+        if metrics.extra_movement.0 == 1 { "moves" } else { "move" },
         count(metrics.spill_count as usize, "spill"),
         count(e.moved_buffers, "buffer"),
         grouped(e.failed_requests as u64),
-        grouped(requests)
+        count(requests as usize, "request")
     ))?;
     if e.failed_requests == 0 {
         return Ok(());
@@ -212,26 +216,34 @@ fn list<T>(items: &[T], tell: impl Fn(&T) -> String) -> String {
 
 fn print_decision(d: &DecisionStory, console: &mut Console) -> Result<(), CliError> {
     console.line(format_args!(
-        "  position {}, node {} ({}): buffer {} needs {} bytes of {}; {} ({} free, largest hole {})",
-        d.position, d.node, d.op, d.buf, d.needed, d.cache, d.cause, d.free, d.largest_hole
+        "  position {}, node {} ({}): buffer {} needs {} of {}; {} ({} free, largest hole {})",
+        d.position,
+        d.node,
+        Shown(&d.op),
+        d.buf,
+        bytes(d.needed),
+        Shown(&d.cache),
+        d.cause,
+        d.free,
+        d.largest_hole
     ))?;
     if d.victims.is_empty() {
         return console.line(format_args!("    {}", d.met_by));
     }
-    let moved = grouped(d.moved);
+    let moved = grouped_bytes(d.moved);
     console.line(format_args!(
-        "    {} moves {moved} bytes: {}{runner_up}",
+        "    {} moves {moved}: {}{runner_up}",
         d.met_by,
         list(&d.victims, victim),
         runner_up = runner_up(d)
     ))?;
-    let bytes: u64 = d.held_by.iter().map(|h| h.size.0).sum();
+    let held = d.held_by.iter().map(|h| h.size).sum();
     let mut holders: Vec<_> = d.held_by.iter().collect();
     holders.sort_by_key(|h| std::cmp::Reverse((h.size, h.next_use_in)));
     console.line(format_args!(
-        "    held by {}, {} bytes: {}",
+        "    held by {}, {}: {}",
         count(holders.len(), "buffer"),
-        grouped(bytes),
+        grouped_bytes(held),
         list(&holders, |h| holder(h))
     ))
 }
@@ -244,7 +256,7 @@ fn runner_up(d: &DecisionStory) -> String {
     if d.met_by == "single" && best.is_some_and(|best| best < r.score) {
         format!("; buffer {buf} (score {score}) stays, for its place opens no hole large enough")
     } else {
-        format!("; runner-up buffer {buf} (score {score})")
+        format!("; best-scored that stays: buffer {buf} (score {score})")
     }
 }
 
@@ -264,12 +276,12 @@ fn holder(h: &Held) -> String {
 fn print_buffer(b: &BufferCost, console: &mut Console) -> Result<(), CliError> {
     const HAPPENINGS: usize = 24;
     console.line(format_args!(
-        "  buffer {} of {}: {} bytes, {}; moves {} bytes in {}; {}, longest gap {}",
+        "  buffer {} of {}: {}, {}; moves {} in {}; {}, longest gap {}",
         b.buf,
-        b.cache,
-        b.size,
+        Shown(&b.cache),
+        bytes(b.size),
         if b.backed { "backed" } else { "generated" },
-        grouped(b.moved),
+        grouped_bytes(b.moved),
         count(b.spills, "spill"),
         count(b.uses, "use"),
         grouped(b.longest_gap as u64)
@@ -312,8 +324,9 @@ fn print_changes(changes: &[WhatIf], run: &Run, top: usize, console: &mut Consol
     }
     let saving = changes.iter().filter(|c| c.saved > 0).count();
     console.line(format_args!(
-        "Single changes, each planned: {saving} of {} save, the first most",
-        count(changes.len(), "change")
+        "Single changes, each planned: {saving} of {} {}, the first most",
+        count(changes.len(), "change"),
+        if saving == 1 { "saves" } else { "save" }
     ))?;
     let mut grid = Grid::new(&["<change", "<to", "moved", "saved", "", "spills", "makespan", "cycles saved"]);
     for c in changes.iter().take(top) {

@@ -60,14 +60,14 @@ struct OnnxArgs {
     #[command(flatten)]
     files: FileArgs,
     /// Units of a tile; by default as many as leave room for a few tiles in every cache
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     tile: Option<u64>,
     /// Bytes that one unit of size stands for; by default the least power of two that keeps the graph
     /// within --max-nodes
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     bytes_per_unit: Option<u64>,
     /// The most nodes of the graph
-    #[arg(long, value_name = "N", default_value_t = OnnxOptions::default().max_nodes)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = OnnxOptions::default().max_nodes)]
     max_nodes: u64,
     /// The value of a symbolic dimension; may be repeated; those not given are 1
     #[arg(long, value_name = "NAME=N")]

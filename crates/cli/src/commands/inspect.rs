@@ -8,6 +8,7 @@ use crate::report::{Grid, capacity, count, grouped, percent};
 use crate::resolve::{self, Task};
 use clap::Args;
 use serde::Serialize;
+use spillbench_core::Shown;
 use spillbench_core::hardware::{FitError, Hardware, Machine};
 use spillbench_core::plan::Plan;
 use spillbench_core::planner::{PlanError, Workspace};
@@ -22,7 +23,7 @@ pub struct InspectArgs {
     #[command(flatten)]
     graph: GraphArgs,
     /// How many buffers and sizes each list shows
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5)]
     top: usize,
     /// Print one JSON object instead of tables
     #[arg(long)]
@@ -54,7 +55,7 @@ impl InspectArgs {
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
         let hardware = resolve::hardware(&self.hardware)?;
         let task = resolve::task(&self.graph, console)?;
-        let schedule = resolve::schedule(&self.schedule, &task)?;
+        let schedule = resolve::schedule(&self.schedule, &task, console)?;
         let (misfits, plan) = try_plan(&task, &hardware, &schedule)?;
         let profile = Profile::of(&task.graph, &schedule, &hardware, self.top);
         let inspection = Inspection {
@@ -89,6 +90,7 @@ fn try_plan(task: &Task, hardware: &Hardware, schedule: &Schedule) -> Result<(Ve
 
 fn print(inspection: &Inspection<'_>, top: usize, console: &mut Console) -> Result<(), CliError> {
     let Inspection { task, profile, .. } = inspection;
+    let (task, hardware) = (Shown(task), Shown(inspection.hardware));
     let timing = if profile.has_timing { "" } else { ", without full timing" };
     console.line(format_args!(
         "{task}: {}, {}, {}{timing}",
@@ -96,7 +98,7 @@ fn print(inspection: &Inspection<'_>, top: usize, console: &mut Console) -> Resu
         count(profile.edges, "edge"),
         count(profile.buffers, "buffer")
     ))?;
-    console.line(format_args!("\nCaches on {}\n{}", inspection.hardware, cache_grid(&profile.caches)))?;
+    console.line(format_args!("\nCaches on {hardware}\n{}", cache_grid(&profile.caches)))?;
     console.line(format_args!(
         "Operands: the smallest capacities under which any plan exists\n{}",
         operand_grid(profile)
@@ -117,9 +119,9 @@ fn print(inspection: &Inspection<'_>, top: usize, console: &mut Console) -> Resu
 
 fn print_fit(inspection: &Inspection<'_>, top: usize, console: &mut Console) -> Result<(), CliError> {
     if inspection.fits {
-        return console.line(format_args!("A plan exists on {}.", inspection.hardware));
+        return console.line(format_args!("A plan exists on {}.", Shown(inspection.hardware)));
     }
-    console.line(format_args!("No plan exists on {}:", inspection.hardware))?;
+    console.line(format_args!("No plan exists on {}:", Shown(inspection.hardware)))?;
     inspection.misfits.iter().take(top.max(1)).try_for_each(|m| console.line(format_args!("  {m}")))?;
     match inspection.misfits.len().saturating_sub(top.max(1)) {
         0 => Ok(()),
@@ -150,7 +152,7 @@ fn cache_grid(caches: &[CacheProfile]) -> Grid {
 }
 
 fn operand_grid(profile: &Profile) -> Grid {
-    let mut grid = Grid::new(&["<cache", "bytes", "at node", "<op", "most operands"]);
+    let mut grid = Grid::new(&["<cache", "bytes", "at node", "<op", "most operands of one op"]);
     for c in &profile.caches {
         grid.row([
             c.cache.clone(),
@@ -186,7 +188,8 @@ fn op_grid(profile: &Profile) -> Grid {
     let mut grid = Grid::new(&["<op", "<pipe", "nodes", "cycles"]);
     for o in &profile.ops {
         let pipe = o.pipe.clone().unwrap_or_else(|| "-".to_owned());
-        grid.row([o.op.clone(), pipe, grouped(o.nodes as u64), grouped(o.cycles)]);
+        let cycles = o.cycles.map_or_else(|| "-".to_owned(), grouped);
+        grid.row([o.op.clone(), pipe, grouped(o.nodes as u64), cycles]);
     }
     grid
 }

@@ -3,7 +3,7 @@
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::report::Grid;
-use crate::resolve::unknown;
+use crate::resolve::{NO_STRATEGY, unknown};
 use clap::Args;
 use serde::Serialize;
 use spillbench_core::hardware::PRESETS;
@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  spillbench list placements")]
 pub struct ListArgs {
-    /// What to list: heuristics, strategies, chains, placements, presets, normalize, spill-costs; by
-    /// default all of them
+    /// What to list: heuristics, strategies, chains, placements, presets, normalize, workloads,
+    /// spill-costs; by default all of them
     #[arg(value_name = "KIND")]
     kinds: Vec<String>,
     /// Print one JSON object instead of tables
@@ -63,11 +63,7 @@ const SECTIONS: &[Section] = &[
         option: "--strategies A,B,...",
         entries: || Strategy::ALL.iter().map(|&(_, name, about)| entry(name, about)).collect(),
     },
-    Section {
-        kind: "chains",
-        option: "--strategies CHAIN",
-        entries: || CHAINS.iter().map(|c| entry(c.name, c.doc)).collect(),
-    },
+    Section { kind: "chains", option: "--strategies CHAIN", entries: chains },
     Section {
         kind: "placements",
         option: "--placement NAME",
@@ -89,6 +85,11 @@ const SECTIONS: &[Section] = &[
 
 fn entry(name: &str, about: &str) -> Entry {
     Entry { name: name.to_owned(), about: about.to_owned(), parameters: Vec::new() }
+}
+
+fn chains() -> Vec<Entry> {
+    let none = entry(NO_STRATEGY, "no strategy: only the last resort is left");
+    CHAINS.iter().map(|c| entry(c.name, c.doc)).chain([none]).collect()
 }
 
 fn workloads() -> Vec<Entry> {

@@ -55,6 +55,16 @@ pub enum Command {
 }
 
 impl Command {
+    /// True when `-v` asks for the log of the planner's decisions.
+    pub fn verbose(&self) -> bool {
+        match self {
+            Self::Plan(args) => args.log.verbose,
+            Self::Compare(args) => args.log.verbose,
+            Self::Explain(args) => args.log.verbose,
+            _ => false,
+        }
+    }
+
     /// Runs the command.
     ///
     /// # Errors

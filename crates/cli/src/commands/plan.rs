@@ -1,7 +1,7 @@
 //! `spillbench plan`: plans a schedule, checks the plan, shows and writes it.
 
 use crate::analysis::run::{Figures, Run, Verdict, milliseconds};
-use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, PlannerArgs, ScheduleArgs};
+use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, LogArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
 use crate::report::{self, count, grouped};
@@ -38,6 +38,8 @@ pub struct PlanArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    pub(super) log: LogArgs,
+    #[command(flatten)]
     schedule: ScheduleArgs,
     #[command(flatten)]
     heuristic: HeuristicArgs,
@@ -72,7 +74,7 @@ impl PlanArgs {
         let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
         let normalize = resolve::normalize(&self.schedule.normalize)?;
         let task = resolve::task(&self.graph, console)?;
-        let schedule = resolve::schedule(&self.schedule, &task)?;
+        let schedule = resolve::schedule(&self.schedule, &task, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let reading = started.elapsed();
         let mut log = (console.verbosity() == Verbosity::Verbose).then(|| DecisionLog::to_stderr(&task.graph));

@@ -31,7 +31,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Threads; by default one for each core
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=4096))]
     jobs: Option<u32>,
     /// Run one of N parts of the cells
     #[arg(long, value_name = "I/N")]

@@ -10,7 +10,7 @@ use spillbench_core::schedule::Normalize;
 use spillbench_heuristics::{CHAINS, HEURISTICS, Heuristic, Policy, heuristic};
 
 /// The name that stands for a chain without strategies: only the last resort is left.
-const NO_STRATEGY: &str = "none";
+pub const NO_STRATEGY: &str = "none";
 
 /// The policy.
 ///
