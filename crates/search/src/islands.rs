@@ -1,0 +1,266 @@
+//! The search: islands that anneal with seeds of their own and meet at fixed evaluation counts.
+//!
+//! Between two meetings an island depends on nothing but its own state, so the result depends on
+//! the seed, the number of islands and the evaluations made, not on the number of threads. At a
+//! meeting, new bests become plans and may start the next annealing of any island.
+
+use crate::anneal::{Annealer, Candidate, Cooling};
+use crate::draw::Draw;
+use crate::model::{ItemIx, Model};
+use crate::objective::Objective;
+use crate::order;
+use crate::realize;
+use crate::ties::Ties;
+use spillbench_core::checker::check;
+use spillbench_core::planner::{PlanError, Workspace};
+use spillbench_core::{Graph, Machine, Plan, Schedule};
+
+/// How to search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchConfig {
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// How many annealings go on at once; part of what determines the result.
+    pub islands: usize,
+    /// How many threads run them; not part of it.
+    pub threads: usize,
+    /// Evaluations to make over all islands; `None` for no limit.
+    pub evaluations: Option<u64>,
+    /// The search ends with a plan of at most this value.
+    pub target: Option<u64>,
+}
+
+impl Default for SearchConfig {
+    fn default() -> Self {
+        Self { seed: 0, islands: 2, threads: 1, evaluations: None, target: None }
+    }
+}
+
+/// Where a search stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Evaluations made by all islands.
+    pub evaluations: u64,
+    /// The value of the best plan.
+    pub best: u64,
+    /// The value of the plan that the search started from.
+    pub start: u64,
+}
+
+/// Follows a search. Called from the thread that called [`search`].
+pub trait Monitor {
+    /// A plan better than all before; the first call brings the start.
+    fn improved(&mut self, plan: &Plan, progress: Progress);
+    /// Called at every meeting.
+    fn met(&mut self, _progress: Progress) {}
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The best plan.
+    pub plan: Plan,
+    /// Its value.
+    pub value: u64,
+    /// How the search ended up there.
+    pub progress: Progress,
+}
+
+/// Evaluations of one island between two meetings.
+const ROUND: u64 = 2048;
+/// Evaluations of the first annealings; later ones are longer.
+const FIRST: u64 = 16_384;
+/// The longest annealing.
+const LONGEST: u64 = 4_194_304;
+/// Meetings in a row without an evaluation after which nothing is left to try: every order that
+/// the islands begin from costs nothing.
+const IDLE: u32 = 16;
+/// Temperatures, in units of the objective: from scratch, and from a good order.
+const HOT: (f64, f64) = (2.0, 0.06);
+const WARM: (f64, f64) = (0.35, 0.04);
+
+/// Searches the orders of `graph` for a plan of the least `objective`, until `stop` says so or the
+/// configuration does. The plan found is valid and never worse than that of `start`, which is
+/// planned as it stands.
+///
+/// # Errors
+/// When no plan exists.
+pub fn search(
+    graph: &Graph,
+    machine: &Machine,
+    start: &Schedule,
+    objective: &dyn Objective,
+    config: &SearchConfig,
+    stop: &(dyn Fn() -> bool + Sync),
+    monitor: &mut dyn Monitor,
+) -> Result<Found, PlanError> {
+    let misfits = machine.misfits(graph);
+    if !misfits.is_empty() {
+        return Err(PlanError::Misfit(misfits));
+    }
+    let model = Model::new(graph, machine);
+    let ties = Ties::of(&model);
+    let mut workspace = Workspace::default();
+    let first = realize::plan_schedule(graph, machine, start, &mut workspace)?;
+    let value = objective.value(graph, machine, &first).unwrap_or(u64::MAX);
+    let progress = Progress { evaluations: 0, best: value, start: value };
+    monitor.improved(&first, progress);
+    let found = Found { plan: first, value, progress };
+    let mut archipelago = Archipelago { model: &model, objective, config, workspace, found, best: None };
+    archipelago.settle(&ties, start, stop, monitor);
+    Ok(archipelago.found)
+}
+
+struct Archipelago<'a> {
+    model: &'a Model<'a>,
+    objective: &'a dyn Objective,
+    config: &'a SearchConfig,
+    workspace: Workspace,
+    found: Found,
+    /// The best order by the evaluator, whether or not its plan is the best.
+    best: Option<Candidate>,
+}
+
+/// An island between two meetings.
+struct Island<'a> {
+    annealer: Annealer<'a>,
+    runs: u32,
+    made: u64,
+    /// The cost of its best order that was made a plan.
+    realized: u64,
+}
+
+impl<'a> Archipelago<'a> {
+    fn settle(
+        &mut self,
+        ties: &'a Ties,
+        start: &Schedule,
+        stop: &(dyn Fn() -> bool + Sync),
+        monitor: &mut dyn Monitor,
+    ) {
+        if self.model.is_empty() {
+            return;
+        }
+        let starts = self.starts(ties, start);
+        for candidate in &starts {
+            self.realize(candidate, monitor);
+            if stop() {
+                return;
+            }
+        }
+        let mut islands: Vec<Island<'a>> = (0..self.config.islands.max(1))
+            .map(|i| {
+                let order = starts[i % starts.len()].order.clone();
+                let draw = Draw::new(self.config.seed, i as u64 + 1);
+                let evaluator = self.objective.evaluator(self.model);
+                let annealer = Annealer::new(self.model, ties, evaluator, order, draw);
+                Island { annealer, runs: 0, made: 0, realized: u64::MAX }
+            })
+            .collect();
+        let mut idle = 0;
+        while !stop() && !self.is_done() && idle < IDLE {
+            let best = self.best.clone().unwrap_or_else(|| starts[0].clone());
+            for (i, island) in islands.iter_mut().enumerate() {
+                if island.annealer.is_done() {
+                    self.begin(island, i, &starts, &best);
+                }
+            }
+            let share = self.share(islands.len() as u64);
+            run_all(&mut islands, self.config.threads.max(1), &|island| {
+                island.made = island.annealer.run(share, &|| stop());
+            });
+            idle = if islands.iter().all(|i| i.made == 0) { idle + 1 } else { 0 };
+            self.meet(&mut islands, monitor);
+        }
+    }
+
+    /// How many evaluations each island makes before the next meeting.
+    fn share(&self, islands: u64) -> u64 {
+        let left = self.config.evaluations.map_or(u64::MAX, |n| n.saturating_sub(self.found.progress.evaluations));
+        ROUND.min(left.div_ceil(islands))
+    }
+
+    fn is_done(&self) -> bool {
+        let spent = self.config.evaluations.is_some_and(|n| self.found.progress.evaluations >= n);
+        let reached = self.found.value <= self.config.target.unwrap_or(0);
+        spent || reached
+    }
+
+    /// The orders to begin from, cheapest first.
+    fn starts(&self, ties: &Ties, start: &Schedule) -> Vec<Candidate> {
+        let mut evaluator = self.objective.evaluator(self.model);
+        let mut orders = order::constructed(self.model, ties);
+        orders.push(self.model.order_of(start));
+        let mut starts: Vec<_> = orders
+            .into_iter()
+            .map(|order| Candidate { cost: evaluator.reset(&order), hits: evaluator.hits(), order })
+            .collect();
+        starts.sort_by_key(|s| s.cost);
+        starts.dedup_by(|a, b| a.order == b.order);
+        starts
+    }
+
+    /// Begins the next annealing of an island: by turns from the best order, warm, and from another,
+    /// hot.
+    fn begin(&self, island: &mut Island<'_>, number: usize, starts: &[Candidate], best: &Candidate) {
+        let turn = island.runs + number as u32;
+        let length = FIRST.max(self.model.len() as u64 * 4) << (island.runs / 2).min(16);
+        let evaluations = length.min(LONGEST);
+        let unit = self.objective.unit(self.model);
+        let (order, (from, to)): (Vec<ItemIx>, _) = if turn.is_multiple_of(2) {
+            (best.order.clone(), WARM)
+        } else {
+            let at = island.annealer.draw().below(starts.len());
+            (starts[at].order.clone(), HOT)
+        };
+        island.annealer.restart(order, Cooling { from: from * unit, to: to * unit, evaluations });
+        island.runs += 1;
+    }
+
+    /// Turns the islands' new bests into plans.
+    fn meet(&mut self, islands: &mut [Island<'_>], monitor: &mut dyn Monitor) {
+        for island in islands.iter_mut() {
+            self.found.progress.evaluations += std::mem::take(&mut island.made);
+        }
+        for island in islands {
+            let best = island.annealer.best();
+            if best.cost < island.realized {
+                island.realized = best.cost;
+                let best = best.clone();
+                self.realize(&best, monitor);
+            }
+        }
+        monitor.met(self.found.progress);
+    }
+
+    /// Makes a plan of an order if it may be better than the best.
+    fn realize(&mut self, candidate: &Candidate, monitor: &mut dyn Monitor) {
+        if self.best.as_ref().is_none_or(|b| candidate.cost < b.cost) {
+            self.best = Some(candidate.clone());
+        }
+        let (graph, machine) = (self.model.graph(), self.model.machine());
+        let plan = self.objective.realize(self.model, &candidate.order, &candidate.hits, &mut self.workspace);
+        let Ok(plan) = plan else { return };
+        let Some(value) = self.objective.value(graph, machine, &plan) else { return };
+        if value < self.found.value && check(graph, machine, &plan).is_valid() {
+            self.found.value = value;
+            self.found.progress.best = value;
+            self.found.plan = plan;
+            monitor.improved(&self.found.plan, self.found.progress);
+        }
+    }
+}
+
+/// Runs `work` on every island, on up to `threads` threads.
+fn run_all<'a>(islands: &mut [Island<'a>], threads: usize, work: &(dyn Fn(&mut Island<'a>) + Sync)) {
+    if threads == 1 || islands.len() == 1 {
+        islands.iter_mut().for_each(work);
+        return;
+    }
+    let share = islands.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        for chunk in islands.chunks_mut(share) {
+            scope.spawn(move || chunk.iter_mut().for_each(work));
+        }
+    });
+}

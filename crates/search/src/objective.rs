@@ -1,0 +1,111 @@
+//! What a search makes small.
+
+use crate::evaluator::Evaluator;
+use crate::model::{ItemIx, Model};
+use crate::peak::Peak;
+use crate::realize;
+use crate::residency::Residency;
+use spillbench_core::metrics::measure;
+use spillbench_core::planner::{PlanError, Workspace};
+use spillbench_core::{Graph, Machine, Plan};
+
+/// An objective: how an order is judged while searching, and a plan in the end.
+pub trait Objective: Sync {
+    /// What commands and tables call it.
+    fn name(&self) -> &'static str;
+
+    /// The cost of orders, as the local search sees it.
+    fn evaluator<'a>(&self, model: &'a Model<'a>) -> Box<dyn Evaluator + 'a>;
+
+    /// A typical change of that cost by one move: the unit of temperature.
+    fn unit(&self, model: &Model<'_>) -> f64;
+
+    /// The value of a valid plan; `None` when it breaks what the objective demands of a schedule.
+    fn value(&self, graph: &Graph, machine: &Machine, plan: &Plan) -> Option<u64>;
+
+    /// A valid plan of an order of items; `hits` are those of the evaluator.
+    ///
+    /// # Errors
+    /// When no plan exists.
+    fn realize(
+        &self,
+        model: &Model<'_>,
+        order: &[ItemIx],
+        hits: &[bool],
+        workspace: &mut Workspace,
+    ) -> Result<Plan, PlanError> {
+        let all;
+        let hits = if hits.len() == model.access_count() {
+            hits
+        } else {
+            let mut residency = Residency::new(model);
+            residency.reset(order);
+            all = residency.hits();
+            &all
+        };
+        realize::realize(model, order, hits, workspace)
+    }
+}
+
+/// Least extra data movement of a valid plan, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LeastMovement;
+
+impl Objective for LeastMovement {
+    fn name(&self) -> &'static str {
+        "movement"
+    }
+
+    fn evaluator<'a>(&self, model: &'a Model<'a>) -> Box<dyn Evaluator + 'a> {
+        Box::new(Residency::new(model))
+    }
+
+    fn unit(&self, model: &Model<'_>) -> f64 {
+        let shift = Residency::new(model).shift();
+        median(model.graph().bufs().map(|b| model.graph().buf(b).movement().0 >> shift))
+    }
+
+    fn value(&self, graph: &Graph, _machine: &Machine, plan: &Plan) -> Option<u64> {
+        Some(realize::movement(graph, plan))
+    }
+}
+
+/// Least peak demand, capacities ignored, with at most one live buffer in each exclusive cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LeastPeak;
+
+impl Objective for LeastPeak {
+    fn name(&self) -> &'static str {
+        "peak"
+    }
+
+    fn evaluator<'a>(&self, model: &'a Model<'a>) -> Box<dyn Evaluator + 'a> {
+        Box::new(Peak::new(model))
+    }
+
+    fn unit(&self, model: &Model<'_>) -> f64 {
+        median(model.graph().bufs().map(|b| model.graph().buf(b).size.0))
+    }
+
+    fn value(&self, graph: &Graph, machine: &Machine, plan: &Plan) -> Option<u64> {
+        let exclusive = crate::peak::keeps_exclusive(graph, machine, plan);
+        exclusive.then(|| measure(graph, machine, plan).ok().map(|m| m.peak_demand.0))?
+    }
+}
+
+fn median(values: impl Iterator<Item = u64>) -> f64 {
+    let mut values: Vec<u64> = values.collect();
+    let middle = values.len() / 2;
+    if values.is_empty() { 1.0 } else { (*values.select_nth_unstable(middle).1).max(1) as f64 }
+}
+
+/// All objectives by name, with one line each.
+pub static OBJECTIVES: &[(&str, &str, &dyn Objective)] = &[
+    ("movement", "least extra data movement of a valid plan, in bytes", &LeastMovement),
+    ("peak", "least peak demand, with at most one live buffer in each exclusive cache", &LeastPeak),
+];
+
+/// The objective of that name.
+pub fn objective(name: &str) -> Option<&'static dyn Objective> {
+    OBJECTIVES.iter().find(|o| o.0 == name).map(|o| o.2)
+}
