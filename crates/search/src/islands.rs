@@ -70,6 +70,8 @@ pub struct Found {
 const ROUND: u64 = 2048;
 /// Evaluations of the first annealings; later ones are longer.
 const FIRST: u64 = 16_384;
+/// And at least so many for each item.
+const PER_ITEM: u64 = 48;
 /// The longest annealing.
 const LONGEST: u64 = 4_194_304;
 /// Meetings in a row without an evaluation after which nothing is left to try: every order that
@@ -204,7 +206,7 @@ impl<'a> Archipelago<'a> {
     /// hot.
     fn begin(&self, island: &mut Island<'_>, number: usize, starts: &[Candidate], best: &Candidate) {
         let turn = island.runs + number as u32;
-        let length = FIRST.max(self.model.len() as u64 * 4) << (island.runs / 2).min(16);
+        let length = FIRST.max(self.model.len() as u64 * PER_ITEM) << (island.runs / 2).min(16);
         let evaluations = length.min(LONGEST);
         let unit = self.objective.unit(self.model);
         let (order, (from, to)): (Vec<ItemIx>, _) = if turn.is_multiple_of(2) {

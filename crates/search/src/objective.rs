@@ -61,8 +61,9 @@ impl Objective for LeastMovement {
     }
 
     fn unit(&self, model: &Model<'_>) -> f64 {
-        let shift = Residency::new(model).shift();
-        median(model.graph().bufs().map(|b| model.graph().buf(b).movement().0 >> shift))
+        let residency = Residency::new(model);
+        let shift = residency.shift();
+        median(residency.contested().map(|b| model.graph().buf(b).movement().0 >> shift))
     }
 
     fn value(&self, graph: &Graph, _machine: &Machine, plan: &Plan) -> Option<u64> {

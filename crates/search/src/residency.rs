@@ -20,6 +20,7 @@ mod simulate;
 use crate::evaluator::{Change, Evaluator, Gap};
 use crate::model::{ItemIx, Model};
 use cache::Cache;
+use spillbench_core::index::BufIx;
 
 /// Positions between two checkpoints.
 const BLOCK: usize = 16;
@@ -48,6 +49,11 @@ impl<'a> Residency<'a> {
     /// Bits by which costs are shifted; 0 unless sizes come near 2⁶³.
     pub fn shift(&self) -> u32 {
         self.shift
+    }
+
+    /// The buffers of the caches that some order overfills.
+    pub fn contested(&self) -> impl Iterator<Item = BufIx> + '_ {
+        self.caches.iter().flat_map(|c| c.members.iter().copied())
     }
 
     /// Lays the change into whole blocks; returns where they begin.

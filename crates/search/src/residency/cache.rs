@@ -47,6 +47,8 @@ pub(super) struct Use {
 pub(super) struct Cache {
     pub capacity: u64,
     pub bufs: Vec<Buf>,
+    /// The buffers of the graph that `bufs` stand for.
+    pub members: Vec<BufIx>,
     /// The steps of every item that touch this cache, and the accesses of every step.
     item_steps: Vec<u32>,
     step_accesses: Vec<u32>,
@@ -89,7 +91,7 @@ impl Cache {
             return None;
         }
         let mut local = vec![NOWHERE; graph.buffer_count()];
-        let mut bufs: Vec<Buf> = Vec::new();
+        let (mut bufs, mut members): (Vec<Buf>, Vec<BufIx>) = (Vec::new(), Vec::new());
         let (mut item_steps, mut step_accesses) = (vec![0], vec![0]);
         let (mut access_buf, mut access_global) = (Vec::new(), Vec::new());
         for item in model.items() {
@@ -101,6 +103,7 @@ impl Cache {
                     let ix = &mut local[b.index()];
                     if *ix == NOWHERE {
                         *ix = bufs.len() as u32;
+                        members.push(b);
                         bufs.push(new_buf(graph.buf(b), shift));
                     }
                     bufs[*ix as usize].end_use += 1;
@@ -123,6 +126,7 @@ impl Cache {
         Some(Self {
             capacity,
             bufs,
+            members,
             item_steps,
             step_accesses,
             access_buf,
