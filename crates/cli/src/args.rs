@@ -68,6 +68,9 @@ pub struct ScheduleArgs {
     /// by id, as far as edges allow
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
+    /// An order by name in place of a schedule; `spillbench list orders` has all
+    #[arg(long, value_name = "NAME", default_value = "id", conflicts_with = "schedule")]
+    pub order: String,
     /// How far ALLOC, FREE and loads are moved first: none, free, memory or loads
     #[arg(long, value_name = "LEVEL", default_value = "free")]
     pub normalize: String,

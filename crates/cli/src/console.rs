@@ -180,6 +180,11 @@ impl Progress {
         Self { bar, done: Some((sender, waiter)) }
     }
 
+    /// Says where the work stands.
+    pub fn say(&self, what: String) {
+        self.bar.set_message(what);
+    }
+
     /// Notes that a step is done.
     pub fn step(&self) {
         self.bar.inc(1);

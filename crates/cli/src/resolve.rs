@@ -19,9 +19,10 @@ use crate::console::Console;
 use crate::error::{CliError, shown};
 use crate::input::{self, Expect};
 use spillbench_core::formats::{FormatError, schedule_text};
-use spillbench_core::hardware::Hardware;
+use spillbench_core::hardware::{Hardware, Machine};
 use spillbench_core::planner::PlanError;
 use spillbench_core::schedule::{Normalize, Schedule};
+use spillbench_search::{ORDERS, Order};
 use std::path::Path;
 
 /// Reads a file, naming it in the error.
@@ -62,27 +63,63 @@ pub fn run_error(task: &Task, hardware: &Hardware, error: RunError) -> CliError 
 ///
 /// # Errors
 /// When it cannot be read or does not belong to the graph.
-pub fn schedule(args: &ScheduleArgs, task: &Task, console: &Console) -> Result<Schedule, CliError> {
+pub fn schedule(
+    args: &ScheduleArgs,
+    task: &Task,
+    machine: Option<&Machine>,
+    console: &Console,
+) -> Result<Schedule, CliError> {
     let level = normalize(&args.normalize)?;
-    Ok(given_schedule(args, task, console)?.normalized(&task.graph, level))
+    Ok(given_schedule(args, task, machine, console)?.normalized(&task.graph, level))
 }
 
 /// The schedule as it was given, or the default one, with a note where that is not the order of ids.
 ///
 /// # Errors
 /// As [`schedule`].
-pub fn given_schedule(args: &ScheduleArgs, task: &Task, console: &Console) -> Result<Schedule, CliError> {
-    let Some(path) = &args.schedule else {
-        let schedule = Schedule::default_for(&task.graph);
-        if !schedule.order().is_sorted_by_key(|&n| task.graph.id(n)) {
-            console.note(format_args!(
-                "{}: some edge goes from a larger to a smaller id, so nodes do not simply go by id: each time the \
-                 smallest id whose predecessors are done comes next",
-                shown(&task.file)
-            ));
-        }
-        return Ok(schedule);
+pub fn given_schedule(
+    args: &ScheduleArgs,
+    task: &Task,
+    machine: Option<&Machine>,
+    console: &Console,
+) -> Result<Schedule, CliError> {
+    let order = order(&args.order)?;
+    let by_id = task.graph.id_order();
+    if args.schedule.is_none() && order.name == "id" && !task.graph.is_topological(&by_id) {
+        console.note(format_args!(
+            "{}: some edge goes from a larger to a smaller id, so nodes do not simply go by id: each time the \
+             smallest id whose predecessors are done comes next",
+            shown(&task.file)
+        ));
+    }
+    Ok(match (&args.schedule, machine) {
+        (Some(path), _) => schedule_in(path, task)?,
+        (None, Some(machine)) => order.schedule(&task.graph, machine),
+        // Where the hardware lacks a cache of the graph, nothing can be planned, only looked at.
+        (None, None) => Schedule::default_for(&task.graph),
+    })
+}
+
+/// The order of that name.
+fn order(name: &str) -> Result<&'static Order, CliError> {
+    spillbench_search::order(name).ok_or_else(|| unknown("order", name, ORDERS.iter().map(|o| o.name)))
+}
+
+/// The schedule that a search starts from, by the name of an order or in a file, with every `FREE`
+/// just after the last use.
+///
+/// # Errors
+/// As [`schedule`]; when there is neither such an order nor such a file.
+pub fn start(name: &str, task: &Task, machine: &Machine) -> Result<Schedule, CliError> {
+    let schedule = match spillbench_search::order(name) {
+        Some(order) => order.schedule(&task.graph, machine),
+        None if Path::new(name).exists() || input::is_stdin(Path::new(name)) => schedule_in(Path::new(name), task)?,
+        None => return Err(unknown("file or order", name, ORDERS.iter().map(|o| o.name))),
     };
+    Ok(schedule.normalized(&task.graph, Normalize::Free))
+}
+
+fn schedule_in(path: &Path, task: &Task) -> Result<Schedule, CliError> {
     let ids = schedule_text::read(&read(path, Expect::Numbers)?).map_err(in_file(path))?;
-    Schedule::from_ids(&task.graph, &ids).map_err(|source| CliError::Schedule { file: path.clone(), source })
+    Schedule::from_ids(&task.graph, &ids).map_err(|source| CliError::Schedule { file: path.to_owned(), source })
 }

@@ -353,7 +353,7 @@ fn unknown_names_get_the_nearest() {
     "#);
     assert_snapshot!(place.refused("list placement"), @r#"
     error: there is no kind of names "placement"
-    help: did you mean "placements"? (known: heuristics, strategies, chains, placements, presets, normalize, workloads, spill-costs)
+    help: did you mean "placements"? (known: heuristics, strategies, chains, placements, presets, normalize, orders, workloads, spill-costs)
     "#);
 }
 

@@ -103,8 +103,8 @@ impl CompareArgs {
         }
         let read = |path: &PathBuf| {
             let task = resolve::task_at(path, None, console)?;
-            let schedule = resolve::schedule(&self.schedule, &task, console)?;
             let machine = resolve::machine(&task, hardware)?;
+            let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
             let misfits = machine.misfits(&task.graph);
             if !misfits.is_empty() {
                 return Err(resolve::misfit(&task, hardware, misfits));

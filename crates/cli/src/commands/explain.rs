@@ -87,8 +87,8 @@ impl ExplainArgs {
         let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
         let normalize = resolve::normalize(&self.schedule.normalize)?;
         let task = resolve::task(&self.graph, console)?;
-        let given = resolve::given_schedule(&self.schedule, &task, console)?;
         let machine = resolve::machine(&task, &hardware)?;
+        let given = resolve::given_schedule(&self.schedule, &task, Some(&machine), console)?;
         let started = Instant::now();
         let schedule = given.clone().normalized(&task.graph, normalize);
         let mut collector = Collector::default();

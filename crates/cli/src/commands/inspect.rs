@@ -55,7 +55,8 @@ impl InspectArgs {
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
         let hardware = resolve::hardware(&self.hardware)?;
         let task = resolve::task(&self.graph, console)?;
-        let schedule = resolve::schedule(&self.schedule, &task, console)?;
+        let machine = Machine::resolve(&task.graph, &hardware).ok();
+        let schedule = resolve::schedule(&self.schedule, &task, machine.as_ref(), console)?;
         let (misfits, plan) = try_plan(&task, &hardware, &schedule)?;
         let profile = Profile::of(&task.graph, &schedule, &hardware, self.top);
         let inspection = Inspection {

@@ -10,6 +10,7 @@ use spillbench_core::hardware::PRESETS;
 use spillbench_core::planner::{Placement, Strategy};
 use spillbench_core::schedule::Normalize;
 use spillbench_heuristics::{CHAINS, HEURISTICS};
+use spillbench_search::ORDERS;
 use spillbench_workloads::{FAMILIES, Family, Parameter};
 use std::collections::BTreeMap;
 
@@ -17,8 +18,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  spillbench list placements")]
 pub struct ListArgs {
-    /// What to list: heuristics, strategies, chains, placements, presets, normalize, workloads,
-    /// spill-costs; by default all of them
+    /// What to list: heuristics, strategies, chains, placements, presets, normalize, orders,
+    /// workloads, spill-costs; by default all of them
     #[arg(value_name = "KIND")]
     kinds: Vec<String>,
     /// Print one JSON object instead of tables
@@ -78,6 +79,11 @@ const SECTIONS: &[Section] = &[
         kind: "normalize",
         option: "--normalize LEVEL",
         entries: || Normalize::ALL.iter().map(|&(_, name, about)| entry(name, about)).collect(),
+    },
+    Section {
+        kind: "orders",
+        option: "--order NAME",
+        entries: || ORDERS.iter().map(|o| entry(o.name, o.doc)).collect(),
     },
     Section { kind: "workloads", option: "generate FAMILY", entries: workloads },
     Section { kind: "spill-costs", option: "--spill-cost MODEL", entries: spill_costs },

@@ -13,6 +13,7 @@ mod generate;
 mod import;
 mod inspect;
 mod list;
+mod optimize;
 mod plan;
 mod plot;
 mod sweep;
@@ -30,6 +31,8 @@ pub enum Command {
     Check(check::CheckArgs),
     /// Plan with every victim heuristic and show them side by side
     Compare(compare::CompareArgs),
+    /// Search for a schedule whose plan moves or holds less
+    Optimize(optimize::OptimizeArgs),
     /// Say why a plan spills, what that costs, and which single change would save most
     Explain(explain::ExplainArgs),
     /// Make a graph: a lowered operator or a synthetic structure, by family and parameters
@@ -74,6 +77,7 @@ impl Command {
             Self::Plan(args) => args.run(console),
             Self::Check(args) => args.run(console),
             Self::Compare(args) => args.run(console),
+            Self::Optimize(args) => args.run(console),
             Self::Explain(args) => args.run(console),
             Self::Generate(args) => args.run(console),
             Self::Import(args) => args.run(console),

@@ -74,8 +74,8 @@ impl PlanArgs {
         let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
         let normalize = resolve::normalize(&self.schedule.normalize)?;
         let task = resolve::task(&self.graph, console)?;
-        let schedule = resolve::schedule(&self.schedule, &task, console)?;
         let machine = resolve::machine(&task, &hardware)?;
+        let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
         let reading = started.elapsed();
         let mut log = (console.verbosity() == Verbosity::Verbose).then(|| DecisionLog::to_stderr(&task.graph));
         let observer = log.as_mut().map(|log| log as &mut dyn Observer);
@@ -111,7 +111,7 @@ impl PlanArgs {
 }
 
 /// Writes the three text files and, last, the document.
-fn write(mut files: FileSet, document: &PlanDocument) -> Result<Vec<PathBuf>, CliError> {
+pub(super) fn write(mut files: FileSet, document: &PlanDocument) -> Result<Vec<PathBuf>, CliError> {
     let PlanDocument { task, plan, .. } = document;
     files.write(&format!("{task}{SCHEDULE_TXT}"), |out| plan_text::write_schedule(plan, out))?;
     files.write(&format!("{task}{MEMORY_TXT}"), |out| plan_text::write_memory(plan, out))?;
@@ -120,7 +120,8 @@ fn write(mut files: FileSet, document: &PlanDocument) -> Result<Vec<PathBuf>, Cl
     Ok(files.commit()?)
 }
 
-fn where_written(paths: Option<Vec<PathBuf>>) -> String {
+/// Where a plan was written, in one line.
+pub(super) fn where_written(paths: Option<Vec<PathBuf>>) -> String {
     let Some(paths) = paths else {
         return "Nothing is written: --out DIR names a directory for the plan.".to_owned();
     };

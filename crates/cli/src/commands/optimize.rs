@@ -1,0 +1,250 @@
+//! `spillbench optimize`: searches for a schedule whose plan moves or holds less.
+//!
+//! Whenever a better plan is found it is written whole, so that whoever ends the search, and
+//! however, finds the best plan so far on disk.
+
+use crate::analysis::run::{RunError, Verdict};
+use crate::args::{GraphArgs, HardwareArgs};
+use crate::commands::plan;
+use crate::console::{Console, Outcome, Progress as Bar, Verbosity};
+use crate::error::CliError;
+use crate::report::{self, grouped};
+use crate::resolve::{self, Task};
+use clap::Args;
+use serde::Serialize;
+use spillbench_core::formats::output::FileSet;
+use spillbench_core::formats::plan_json::PlanDocument;
+use spillbench_core::{Machine, Plan};
+use spillbench_search::{Monitor, OBJECTIVES, Objective, Progress, SearchConfig, objective, search};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Arguments of `optimize`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    spillbench optimize Conv_Case0.json --out plans/\n  \
+    spillbench optimize Conv_Case0.json --objective peak --evaluations 100000 --seed 7\n\n\
+    With --evaluations and without --time, the result depends on nothing but the arguments; --jobs only\n\
+    says how many threads work. Ctrl-C ends the search with the best plan so far.")]
+pub struct OptimizeArgs {
+    #[command(flatten)]
+    graph: GraphArgs,
+    /// What is made small: movement or peak
+    #[arg(long, value_name = "NAME", default_value = "movement")]
+    objective: String,
+    /// How long to search, such as 500ms, 60s or 5m [default: 60s, or no limit with --evaluations]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    time: Option<Duration>,
+    /// How many orders to evaluate, over all islands
+    #[arg(long, value_name = "N")]
+    evaluations: Option<u64>,
+    /// What random choices start from
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Threads [default: the processors there are]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Searches that go on at once and exchange what they find; part of what determines the result
+    #[arg(long, value_name = "N", default_value_t = SearchConfig::default().islands)]
+    islands: usize,
+    /// The schedule to start from: a file, or an order of `spillbench list orders`
+    #[arg(long, value_name = "FILE|ORDER", default_value = "id")]
+    start: String,
+    /// End the search at a plan of at most this value
+    #[arg(long, value_name = "X")]
+    target: Option<u64>,
+    /// The directory to write into.
+    #[arg(long, value_name = "DIR", help = "Write the best plan into this directory whenever it improves")]
+    out: Option<PathBuf>,
+    /// Write each improvement into this CSV file: evaluations, seconds, value
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Optimized<'a> {
+    task: &'a str,
+    objective: &'a str,
+    start: u64,
+    best: u64,
+    evaluations: u64,
+    elapsed_ms: f64,
+}
+
+/// Set by Ctrl-C.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+impl OptimizeArgs {
+    /// Searches, and writes and shows the best plan.
+    ///
+    /// # Errors
+    /// When an input cannot be read, no plan exists, or a file cannot be written.
+    pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
+        // A directory that cannot be made is told before any work.
+        self.out.as_ref().map(FileSet::new).transpose()?;
+        let names = || OBJECTIVES.iter().map(|o| o.0);
+        let goal = objective(&self.objective).ok_or_else(|| resolve::unknown("objective", &self.objective, names()))?;
+        let hardware = resolve::hardware(&self.hardware)?;
+        let task = resolve::task(&self.graph, console)?;
+        let machine = resolve::machine(&task, &hardware)?;
+        let start = resolve::start(&self.start, &task, &machine)?;
+        let config = self.config();
+        // Without the handler, Ctrl-C ends the process, and the plan on disk is the best so far.
+        let _ = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed));
+        let started = Instant::now();
+        let limit = self.time.or(self.evaluations.is_none().then_some(Duration::from_secs(60)));
+        let stop = || INTERRUPTED.load(Ordering::Relaxed) || limit.is_some_and(|limit| started.elapsed() >= limit);
+        let mut follower = Follower {
+            task: &task,
+            machine: &machine,
+            goal,
+            out: self.out.as_deref(),
+            trace: self.trace.as_deref(),
+            lines: "evaluations,seconds,value\n".to_owned(),
+            started,
+            bar: console.progress("searching", 1),
+            verbose: console.verbosity() == Verbosity::Verbose,
+            written: Vec::new(),
+            failure: None,
+        };
+        let found = search(&task.graph, &machine, &start, goal, &config, &|| stop(), &mut follower)
+            .map_err(|e| resolve::run_error(&task, &hardware, RunError::Plan(e)))?;
+        let Follower { written, failure, .. } = follower;
+        failure.map_or(Ok(()), Err)?;
+        let elapsed = started.elapsed();
+        let Progress { evaluations, best, start } = found.progress;
+        if self.json {
+            let elapsed_ms = elapsed.as_secs_f64() * 1000.0;
+            let (task, objective) = (task.name.as_str(), goal.name());
+            console.json(&Optimized { task, objective, start, best, evaluations, elapsed_ms })?;
+            return Ok(Outcome::Done);
+        }
+        let verdict = Verdict::of(&task.graph, &machine, &found.plan)
+            .map_err(|e| resolve::run_error(&task, &hardware, RunError::Measure(e)))?;
+        console.line(format_args!("{} on {}", task.name, hardware.name))?;
+        if let Some(metrics) = &verdict.metrics {
+            console.line(format_args!("\n{}", report::figures(&task.graph, &machine, metrics)))?;
+        }
+        console.line(format_args!(
+            "{} {} from {}: {} evaluations in {:.1} s.",
+            goal.name(),
+            value(best),
+            value(start),
+            grouped(evaluations),
+            elapsed.as_secs_f64()
+        ))?;
+        console.line(plan::where_written(self.out.is_some().then_some(written)))?;
+        Ok(Outcome::Done)
+    }
+
+    fn config(&self) -> SearchConfig {
+        let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        SearchConfig {
+            seed: self.seed,
+            islands: self.islands.clamp(1, 1024),
+            threads: self.jobs.unwrap_or_else(processors).clamp(1, 1024),
+            evaluations: self.evaluations,
+            target: self.target,
+        }
+    }
+}
+
+/// A value, where a plan may break what the objective demands.
+fn value(value: u64) -> String {
+    if value == u64::MAX { "none".to_owned() } else { grouped(value) }
+}
+
+/// Writes and shows what the search finds.
+struct Follower<'a> {
+    task: &'a Task,
+    machine: &'a Machine,
+    goal: &'a dyn Objective,
+    out: Option<&'a Path>,
+    trace: Option<&'a Path>,
+    /// The trace so far.
+    lines: String,
+    started: Instant,
+    bar: Bar,
+    verbose: bool,
+    written: Vec<PathBuf>,
+    failure: Option<CliError>,
+}
+
+impl Follower<'_> {
+    fn write(&mut self, plan: &Plan) -> Result<(), CliError> {
+        if let Some(directory) = self.out {
+            let metrics = Verdict::of(&self.task.graph, self.machine, plan).ok().and_then(|v| v.metrics);
+            let document = PlanDocument { task: self.task.name.clone(), settings: None, plan: plan.clone(), metrics };
+            self.written = plan::write(FileSet::new(directory)?, &document)?;
+        }
+        if let Some(trace) = self.trace {
+            let directory = trace.parent().unwrap_or(Path::new(""));
+            let name = trace.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+            let mut files = FileSet::new(directory)?;
+            files.add(name, self.lines.as_bytes())?;
+            files.commit()?;
+        }
+        Ok(())
+    }
+}
+
+impl Monitor for Follower<'_> {
+    fn improved(&mut self, plan: &Plan, progress: Progress) {
+        let seconds = self.started.elapsed().as_secs_f64();
+        // Writing to a string does not fail.
+        let _ = writeln!(self.lines, "{},{seconds:.3},{}", progress.evaluations, progress.best);
+        if self.verbose {
+            let (evaluations, best) = (grouped(progress.evaluations), value(progress.best));
+            eprintln!("{seconds:9.3} s, {evaluations} evaluations: {} {best}", self.goal.name());
+        }
+        if let Err(error) = self.write(plan) {
+            INTERRUPTED.store(true, Ordering::Relaxed);
+            self.failure.get_or_insert(error);
+        }
+    }
+
+    fn met(&mut self, progress: Progress) {
+        let rate = progress.evaluations as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
+        let (name, best) = (self.goal.name(), value(progress.best));
+        let evaluations = grouped(progress.evaluations);
+        self.bar.say(format!("{name} {best} from {}, {evaluations} evaluations, {rate:.0}/s", value(progress.start)));
+    }
+}
+
+/// A time such as `500ms`, `60s`, `1.5m` or `2h`; seconds where no unit is given.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("there is no unit of time {other:?}: ms, s, m and h are known")),
+    };
+    let number: f64 = number.parse().map_err(|_| "expected a time, such as 60s or 1.5m".to_owned())?;
+    Duration::try_from_secs_f64(number * unit).map_err(|_| "a time that long is out of range".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_time("60"), Ok(Duration::from_secs(60)));
+        assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
+        for wrong in ["", "s", "1d", "-1s", "1.2.3s", "1e9h", "99999999999999999999999999h"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+}
