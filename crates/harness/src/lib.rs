@@ -12,6 +12,8 @@ pub mod figure;
 pub mod hash;
 pub mod journal;
 pub mod manifest;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod record;
 pub mod results;
 pub mod stats;

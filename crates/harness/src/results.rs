@@ -108,6 +108,23 @@ pub fn write(study: &Study, swept: &Swept, folder: &Path, shard: Shard) -> Resul
     Ok(output.written)
 }
 
+/// The rows as Parquet.
+#[cfg(feature = "parquet")]
+pub const PARQUET: &str = "runs.parquet";
+
+/// Writes the rows as Parquet, beside `runs.csv`.
+///
+/// # Errors
+/// When the file cannot be written.
+#[cfg(feature = "parquet")]
+pub fn write_parquet(study: &Study, swept: &Swept, folder: &Path) -> Result<(), HarnessError> {
+    let path = folder.join(PARQUET);
+    let mut bytes = Vec::new();
+    crate::parquet::write(&study.columns, &swept.runs, &mut bytes)
+        .map_err(|e| HarnessError::Table { path: path.clone(), message: e.to_string() })?;
+    write_file(&path, |out| out.write_all(&bytes))
+}
+
 fn summaries(study: &Study, swept: &Swept, output: &mut Output<'_>) -> Result<(), HarnessError> {
     for spec in &study.experiment.tables {
         let summary = summary::summarize(&swept.runs, spec);

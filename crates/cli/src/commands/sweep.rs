@@ -51,6 +51,10 @@ pub struct SweepArgs {
     /// Let each finished cell reach the disk at once: safe against power loss, and slower
     #[arg(long)]
     fsync: bool,
+    /// Write the rows as Parquet, too
+    #[cfg(feature = "parquet")]
+    #[arg(long)]
+    parquet: bool,
     /// Say how many cells there are and how long they are likely to take, and run none
     #[arg(long)]
     dry_run: bool,
@@ -164,6 +168,10 @@ impl SweepArgs {
         let progress = console.progress("cells", options.shard.cells(job.study.cell_count()));
         let swept = sweep::run(&job.study, &job.out, &options, &mut Bar(&progress))?;
         drop(progress);
+        #[cfg(feature = "parquet")]
+        if self.parquet {
+            results::write_parquet(&job.study, &swept, &job.out)?;
+        }
         let written = results::write(&job.study, &swept, &job.out, options.shard)?;
         written.notices.iter().for_each(|notice| console.note(notice));
         if swept.dropped > 0 {
