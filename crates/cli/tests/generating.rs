@@ -67,6 +67,20 @@ fn what_is_wrong_is_said_with_its_place_and_nothing_is_written() {
 }
 
 #[test]
+fn tiles_are_sized_to_a_hardware_and_a_given_tile_is_held_to_it() {
+    let place = Place::new();
+    let caches = [("L1", 4096), ("L0A", 100), ("L0B", 256), ("L0C", 512)];
+    let toml: String = caches.map(|(name, bytes)| format!("[caches.{name}]\ncapacity = {bytes}\n")).concat();
+    place.put("npu.toml", &toml);
+    let ran = place.run("generate matmul m=2 n=2 k=2 --hardware npu.toml --out a.json");
+    // L0A takes tiles of 64 bytes, not of 128.
+    assert_snapshot!(ran.err, @"note: matmul(m=2,n=2,k=2,tile=64): 80 nodes, 120 edges, 28 buffers");
+    let refused = place.refused("generate matmul m=2 n=2 k=2 tile=128 --hardware npu.toml --out b.json");
+    assert!(refused.contains("of 128 bytes is larger than L0A (100 bytes)"), "{refused}");
+    assert_eq!(place.names("."), ["a.json", "npu.toml"]);
+}
+
+#[test]
 fn workloads_are_listed_with_parameters_defaults_and_ranges() {
     let place = Place::new();
     let all = place.good("list");

@@ -17,6 +17,7 @@ pub mod cost;
 mod draw;
 pub mod emit;
 mod error;
+mod fit;
 pub mod import;
 mod operators;
 mod registry;
@@ -25,6 +26,7 @@ mod synthetic;
 
 pub use emit::{Buf, Emitter, Frees, NODE_LIMIT, Op};
 pub use error::{SpecError, SpecProblem, WorkloadError};
+pub use fit::fit_tile;
 pub use registry::{Domain, FAMILIES, Family, FamilyKind, Parameter, Values, family};
 pub use spec::{DEFAULT_SEED, WorkloadSpec};
 

@@ -53,6 +53,16 @@ impl WorkloadSpec {
         (self.family.nodes)(&self.values)
     }
 
+    /// The spec with another value of one parameter, which lies in its range; unchanged where the
+    /// family has no such parameter.
+    pub(crate) fn with(&self, name: &str, value: u64) -> Self {
+        let mut spec = self.clone();
+        if let Some(index) = self.family.parameters.iter().position(|p| p.name == name) {
+            spec.values.set(index, value);
+        }
+        spec
+    }
+
     /// The value of every parameter.
     pub fn values(&self) -> &Values {
         &self.values
