@@ -89,14 +89,16 @@ impl<'a> Annealer<'a> {
         &mut self.draw
     }
 
-    /// Makes up to `evaluations` further evaluations, fewer when `stop` says so; returns how many.
+    /// Makes up to `evaluations` further evaluations, fewer when `stop` says so; returns how many are
+    /// spent.
     pub(crate) fn run(&mut self, evaluations: u64, stop: &dyn Fn() -> bool) -> u64 {
         let mut made = 0;
         while made < evaluations && !self.is_done() {
             if self.evaluator.cost() == 0 {
-                // Nothing is left to gain from here.
+                // Nothing is left to gain from here; what was to be spent counts as spent, or a search
+                // whose plans do not reach the 0 of its evaluator would restart for ever.
                 self.done = self.cooling.evaluations;
-                break;
+                return evaluations;
             }
             if self.done.is_multiple_of(16) {
                 if stop() {
