@@ -3,6 +3,9 @@
 //! Blocks form a doubly linked list by address in which two free blocks never touch, so free blocks
 //! always coalesce. Beside the list stands the set of free blocks by size, which finds the best and
 //! the worst fit in O(log n).
+//!
+//! A space may also be without addresses: whatever is free is one block, as if residents moved
+//! together at no cost. That is what a cache would be if bytes need not lie together.
 
 use crate::index::BufIx;
 use crate::units::{Bytes, Offset};
@@ -44,9 +47,21 @@ pub struct Hole {
     pub offset: Offset,
 }
 
+/// Whether the bytes of a buffer must lie together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Addressing {
+    /// They must, and a resident stays where it is.
+    #[default]
+    Contiguous,
+    /// Only their number counts. What is free is the first block; residents follow, the last taken
+    /// first, and their offsets mean nothing. Holes come from [`AddressSpace::last_fit`] alone.
+    Bytes,
+}
+
 /// Free blocks and residents of one cache.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSpace {
+    addressing: Addressing,
     capacity: u64,
     free: u64,
     first: u32,
@@ -56,15 +71,16 @@ pub struct AddressSpace {
 }
 
 impl AddressSpace {
-    /// An empty space of `capacity` bytes.
+    /// An empty space of `capacity` contiguous bytes.
     pub fn new(capacity: Bytes) -> Self {
         let mut space = Self::default();
-        space.reset(capacity);
+        space.reset(capacity, Addressing::Contiguous);
         space
     }
 
     /// Makes the space empty again, keeping its storage.
-    pub fn reset(&mut self, capacity: Bytes) {
+    pub fn reset(&mut self, capacity: Bytes, addressing: Addressing) {
+        self.addressing = addressing;
         self.capacity = capacity.0;
         self.free = capacity.0;
         self.first = 0;
@@ -78,6 +94,11 @@ impl AddressSpace {
     /// Bytes the cache holds.
     pub fn capacity(&self) -> Bytes {
         Bytes(self.capacity)
+    }
+
+    /// Whether the bytes of a buffer must lie together here.
+    pub fn addressing(&self) -> Addressing {
+        self.addressing
     }
 
     /// Bytes of all free blocks.
@@ -176,11 +197,15 @@ impl AddressSpace {
         hole.block
     }
 
-    /// Ends the residency of `block` and merges it with the free blocks beside it.
+    /// Ends the residency of `block` and merges it with the free blocks beside it; without addresses,
+    /// with whatever is free.
     pub fn release(&mut self, block: BlockIx) {
         let ix = block.0;
         let Block { size, before, after, .. } = self.blocks[ix as usize];
         self.free += size;
+        if self.addressing == Addressing::Bytes {
+            return self.release_bytes(ix);
+        }
         self.blocks[ix as usize].occupant = None;
         for beside in [before, after] {
             if beside != NIL && self.blocks[beside as usize].occupant.is_none() {
@@ -189,6 +214,27 @@ impl AddressSpace {
         }
         let Block { start, size, .. } = self.blocks[ix as usize];
         self.by_size.insert((size, start, ix));
+    }
+
+    /// Adds a block to the free one, which stands first, or makes it that.
+    fn release_bytes(&mut self, ix: u32) {
+        let Block { size, before, after, .. } = self.blocks[ix as usize];
+        self.link(before, after);
+        let first = self.first;
+        match self.blocks.get_mut(first as usize) {
+            Some(free) if free.occupant.is_none() => {
+                self.by_size.remove(&(free.size, free.start, first));
+                free.size += size;
+                self.by_size.insert((free.size, free.start, first));
+                self.spare.push(ix);
+            }
+            _ => {
+                self.blocks[ix as usize] = Block { start: 0, size, before: NIL, after: NIL, occupant: None };
+                self.link(ix, first);
+                self.first = ix;
+                self.by_size.insert((size, 0, ix));
+            }
+        }
     }
 
     /// Where a resident begins.
@@ -325,6 +371,31 @@ mod tests {
                 live.push((space.take(hole, size, BufIx::new(step)), step));
                 let free = bytes.iter().filter(|b| b.is_none()).count();
                 prop_assert_eq!(space.free_bytes().0, free as u64);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn without_addresses_only_bytes_count(steps in prop::collection::vec((any::<bool>(), 1u64..9, any::<prop::sample::Index>()), 1..120)) {
+            let mut space = AddressSpace::default();
+            space.reset(Bytes(40), Addressing::Bytes);
+            let mut live: Vec<(BlockIx, usize, u64)> = Vec::new();
+            for (step, (goes, size, pick)) in steps.into_iter().enumerate() {
+                if goes && !live.is_empty() {
+                    space.release(live.remove(pick.index(live.len())).0);
+                } else if let Some(hole) = space.last_fit(Bytes(size)) {
+                    live.push((space.take(hole, Bytes(size), BufIx::new(step)), step, size));
+                }
+                let free = 40 - live.iter().map(|l| l.2).sum::<u64>();
+                prop_assert_eq!((space.free_bytes().0, space.largest_free().0), (free, free));
+                prop_assert_eq!(space.last_fit(Bytes(free + 1)), None);
+                let blocks: Vec<_> = space.blocks().collect();
+                let residents: Vec<_> = blocks.iter().filter_map(|b| Some((b.block, b.occupant?, b.size))).collect();
+                let expected: Vec<_> = live.iter().rev().map(|&(b, buf, s)| (b, BufIx::new(buf), Bytes(s))).collect();
+                prop_assert_eq!(residents, expected);
+                prop_assert_eq!(blocks.len() - live.len(), usize::from(free > 0));
+                prop_assert!(free == 0 || blocks[0].occupant.is_none());
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::registry::{HEURISTICS, Heuristic};
 use spillbench_core::plan::Plan;
 use spillbench_core::planner::{self, Observer, PlanError, PlannerConfig, Strategy, Workspace};
-use spillbench_core::{Graph, Machine, Schedule};
+use spillbench_core::{Bytes, Graph, Machine, Schedule};
 
 /// All that decides how a schedule is planned.
 #[derive(Clone, Debug)]
@@ -37,6 +37,21 @@ impl Policy {
     ) -> Result<Plan, PlanError> {
         let mut victim = (self.heuristic.make)(self.seed);
         planner::plan(graph, machine, schedule, &self.config, &mut *victim, workspace)
+    }
+
+    /// What [`Policy::plan`] would move if bytes need not lie together.
+    ///
+    /// # Errors
+    /// As [`planner::plan`].
+    pub fn movement_in_bytes(
+        &self,
+        graph: &Graph,
+        machine: &Machine,
+        schedule: &Schedule,
+        workspace: &mut Workspace,
+    ) -> Result<Bytes, PlanError> {
+        let mut victim = (self.heuristic.make)(self.seed);
+        planner::movement_in_bytes(graph, machine, schedule, &self.config, &mut *victim, workspace)
     }
 
     /// Plans `schedule` and tells `observer` of every failed request.

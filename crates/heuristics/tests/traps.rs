@@ -6,7 +6,7 @@ use common::*;
 use spillbench_core::hardware::FitError;
 use spillbench_core::plan::Cause;
 use spillbench_core::planner::Outcome;
-use spillbench_core::{Bytes, PlanError, Strategy};
+use spillbench_core::{Bytes, Machine, PlanError, Schedule, Strategy, Workspace};
 
 /// UB 10 holds x (6), L1 10 holds the far larger-scored y (9); z (6) asks for UB. Evicting y would
 /// help nothing: x goes out.
@@ -121,6 +121,20 @@ fn only_contiguous_bytes_count() {
     assert_eq!(plan.memory.iter().take(3).map(|m| m.offset.0).collect::<Vec<_>>(), [0, 3, 7]);
     assert_eq!((log[0].pos, log[0].cause, log[0].victims.as_slice()), (5, Cause::Fragmentation, &[1][..]));
     assert_eq!(plan.spills[0].cause, Some(Cause::Fragmentation));
+}
+
+/// The same with bytes counted wherever they lie: 6 are free, and nothing goes.
+#[test]
+fn in_bytes_nothing_is_fragmented() {
+    let graph = graph("+a3 +b4 +c3 -a -c +d6 EXP:d -d EXP:b -b");
+    let machine = Machine::resolve(&graph, &hardware(&[("UB", 10)])).unwrap();
+    let moved = policy("belady", DEFAULT_CHAIN, "best-fit").movement_in_bytes(
+        &graph,
+        &machine,
+        &Schedule::default_for(&graph),
+        &mut Workspace::default(),
+    );
+    assert_eq!(moved, Ok(Bytes(0)));
 }
 
 #[test]

@@ -20,12 +20,13 @@ pub use placement::Placement;
 pub use strategy::Strategy;
 pub use workspace::Workspace;
 
+use crate::address_space::Addressing;
 use crate::graph::Graph;
 use crate::hardware::{FitError, Machine};
 use crate::heuristic::VictimHeuristic;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::units::Id;
+use crate::units::{Bytes, Id};
 use thiserror::Error;
 
 /// How to plan, but for the victim heuristic.
@@ -119,6 +120,26 @@ pub fn plan_observed(
     run(graph, machine, schedule, config, victim, workspace, Some(observer))
 }
 
+/// What [`plan`] would move if only the number of bytes counted, not where they lie: a request fails
+/// only when too few bytes are free, and whatever went is one hole. There is no such plan to write
+/// down, so only its movement is told: the difference is what contiguous addresses cost this policy.
+/// Placement rules and prefetch have no part in it; `window` takes its windows among residents in
+/// order of arrival.
+///
+/// # Errors
+/// As [`plan`].
+pub fn movement_in_bytes(
+    graph: &Graph,
+    machine: &Machine,
+    schedule: &Schedule,
+    config: &PlannerConfig,
+    victim: &mut dyn VictimHeuristic,
+    workspace: &mut Workspace,
+) -> Result<Bytes, PlanError> {
+    begin((graph, machine, schedule), config, victim, workspace, Addressing::Bytes)?;
+    walk::Walk::new(graph, machine, schedule, config, victim, workspace, None).movement()
+}
+
 fn run<'a>(
     graph: &'a Graph,
     machine: &Machine,
@@ -128,6 +149,23 @@ fn run<'a>(
     workspace: &'a mut Workspace,
     observer: Option<&'a mut dyn Observer>,
 ) -> Result<Plan, PlanError> {
+    begin((graph, machine, schedule), config, victim, workspace, Addressing::Contiguous)?;
+    let plan = walk::Walk::new(graph, machine, schedule, config, victim, workspace, observer).run()?;
+    if config.prefetch == 0 || plan.spills.is_empty() {
+        return Ok(plan);
+    }
+    // Only a makespan past 2⁶⁴ − 1 stands in the way; such a plan has no time to save.
+    Ok(prefetch::prefetch(graph, machine, &plan, config.prefetch).unwrap_or(plan))
+}
+
+/// Refuses what cannot be planned, and makes everything ready for a walk.
+fn begin(
+    (graph, machine, schedule): (&Graph, &Machine, &Schedule),
+    config: &PlannerConfig,
+    victim: &mut dyn VictimHeuristic,
+    workspace: &mut Workspace,
+    addressing: Addressing,
+) -> Result<(), PlanError> {
     if schedule.len() != graph.node_count() {
         return Err(PlanError::OtherGraph { schedule: schedule.len(), graph: graph.node_count() });
     }
@@ -135,12 +173,7 @@ fn run<'a>(
     if !misfits.is_empty() {
         return Err(PlanError::Misfit(misfits));
     }
-    workspace.prepare(graph, machine, schedule, config.attempts);
+    workspace.prepare(graph, machine, schedule, config.attempts, addressing);
     victim.reset(graph);
-    let plan = walk::Walk::new(graph, machine, schedule, config, victim, workspace, observer).run()?;
-    if config.prefetch == 0 || plan.spills.is_empty() {
-        return Ok(plan);
-    }
-    // Only a makespan past 2⁶⁴ − 1 stands in the way; such a plan has no time to save.
-    Ok(prefetch::prefetch(graph, machine, &plan, config.prefetch).unwrap_or(plan))
+    Ok(())
 }

@@ -147,8 +147,8 @@ impl Walk<'_> {
         chosen.sort_unstable_by(Candidate::before);
         let mut open: Option<(usize, Run)> = None;
         for (taken, candidate) in chosen.iter().enumerate() {
-            let run = self.runs.open(candidate.place);
-            if self.runs.bytes(run.first, run.last) >= failure.request.needed {
+            let (run, bytes) = self.runs.open(candidate.place);
+            if bytes >= failure.request.needed {
                 open = Some((taken + 1, run));
                 break;
             }
@@ -210,10 +210,7 @@ impl Walk<'_> {
             .filter(|f| f.0 < limit)
             .collect();
         frees.sort_unstable();
-        let opens = frees.iter().find(|f| {
-            let run = self.runs.open(f.1);
-            self.runs.bytes(run.first, run.last) >= failure.request.needed
-        });
+        let opens = frees.iter().find(|f| self.runs.open(f.1).1 >= failure.request.needed);
         let pos = opens.map(|f| f.0);
         match pos {
             Some(pos) => {

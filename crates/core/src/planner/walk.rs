@@ -2,7 +2,7 @@
 
 use super::workspace::{Place, Workspace};
 use super::{Observer, Placement, PlanError, PlannerConfig, Strategy, runs::Runs};
-use crate::address_space::Hole;
+use crate::address_space::{Addressing, Hole};
 use crate::graph::{Graph, NodeKind};
 use crate::hardware::Machine;
 use crate::heuristic::{Event, VictimHeuristic, View};
@@ -87,7 +87,21 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The plan.
     pub(super) fn run(mut self) -> Result<Plan, PlanError> {
+        self.walk()?;
+        let graph = self.graph;
+        let memory = graph.bufs().map(|b| Placed { buf: graph.buf(b).id, offset: self.offsets[b] }).collect();
+        Ok(Plan { schedule: self.emitted, memory, spills: self.spills, counters: Some(self.counters) })
+    }
+
+    /// The movement of the plan, for spaces whose offsets mean nothing.
+    pub(super) fn movement(mut self) -> Result<Bytes, PlanError> {
+        self.walk()?;
+        Ok(self.moved)
+    }
+
+    fn walk(&mut self) -> Result<(), PlanError> {
         let schedule = self.schedule;
         for (pos, &node) in schedule.order().iter_enumerated() {
             (self.pos, self.node) = (pos, node);
@@ -100,9 +114,7 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        let graph = self.graph;
-        let memory = graph.bufs().map(|b| Placed { buf: graph.buf(b).id, offset: self.offsets[b] }).collect();
-        Ok(Plan { schedule: self.emitted, memory, spills: self.spills, counters: Some(self.counters) })
+        Ok(())
     }
 
     fn alloc(&mut self, node: NodeIx, b: BufIx) -> Result<(), PlanError> {
@@ -206,6 +218,7 @@ impl<'a> Walk<'a> {
     pub(super) fn find_hole(&self, cache: CacheIx, size: Bytes) -> Option<Hole> {
         let space = &self.ws.spaces[cache];
         match self.placement {
+            _ if space.addressing() == Addressing::Bytes => space.last_fit(size),
             Placement::BestFit => space.best_fit(size),
             Placement::FirstFit => space.first_fit(size),
             Placement::NextFit => space.next_fit(size, self.ws.cursors[cache]),

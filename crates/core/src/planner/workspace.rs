@@ -1,6 +1,6 @@
 //! What a plan needs while it is made, kept from run to run so that storage is reused.
 
-use crate::address_space::{AddressSpace, BlockIx};
+use crate::address_space::{AddressSpace, Addressing, BlockIx};
 use crate::graph::{Graph, NodeKind};
 use crate::hardware::Machine;
 use crate::heuristic::BufferState;
@@ -44,17 +44,24 @@ pub struct Workspace {
 
 impl Workspace {
     /// Makes ready for one run.
-    pub(super) fn prepare(&mut self, graph: &Graph, machine: &Machine, schedule: &Schedule, attempts: u32) {
+    pub(super) fn prepare(
+        &mut self,
+        graph: &Graph,
+        machine: &Machine,
+        schedule: &Schedule,
+        attempts: u32,
+        addressing: Addressing,
+    ) {
         let buffers = graph.buffer_count();
         refill(&mut self.places, buffers, Place::Nowhere);
         refill(&mut self.attempts, buffers, attempts);
         refill(&mut self.pinned_by, buffers, 0);
         self.waiting.clear();
-        self.prepare_spaces(graph, machine);
+        self.prepare_spaces(graph, machine, addressing);
         self.prepare_states(graph, schedule);
     }
 
-    fn prepare_spaces(&mut self, graph: &Graph, machine: &Machine) {
+    fn prepare_spaces(&mut self, graph: &Graph, machine: &Machine, addressing: Addressing) {
         self.spaces.resize_with(graph.cache_names().len(), AddressSpace::default);
         refill(&mut self.cursors, self.spaces.len(), Default::default());
         let mut totals: TiVec<CacheIx, (u128, u128)> = vec![(0, 0); self.spaces.len()].into();
@@ -65,7 +72,7 @@ impl Workspace {
         }
         self.large_from.clear();
         for (cache, &(bytes, count)) in totals.iter_enumerated() {
-            self.spaces[cache].reset(machine.cache(cache).capacity);
+            self.spaces[cache].reset(machine.cache(cache).capacity, addressing);
             self.large_from.push(crate::units::Bytes(bytes.div_ceil(count.max(1)) as u64));
         }
     }

@@ -7,6 +7,7 @@ use spillbench_core::index::NodeIx;
 use spillbench_core::{Bytes, Graph, GraphBuilder, Hardware, NodeKind, Schedule};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// A random case: a graph, a topological order of it, and hardware that it fits.
 #[derive(Clone, Debug)]
@@ -41,15 +42,25 @@ const CACHES: [&str; 3] = ["UB", "L1", "L0C"];
 /// Cases of up to `buffers` buffers and `ops` ops. L0C evicts last; ids are spread out and do not
 /// follow the order.
 pub fn case(buffers: usize, ops: usize) -> impl Strategy<Value = Case> {
+    sized(buffers, ops, 1..9, 1)
+}
+
+/// Cases whose buffers all have the size `unit` and whose capacities are multiples of it, so that
+/// free bytes always lie as they are needed.
+pub fn equal_case(buffers: usize, ops: usize, unit: u64) -> impl Strategy<Value = Case> {
+    sized(buffers, ops, unit..unit + 1, unit)
+}
+
+fn sized(buffers: usize, ops: usize, sizes: Range<u64>, unit: u64) -> impl Strategy<Value = Case> {
     let op = (any::<bool>(), prop::collection::vec(any::<Index>(), 0..4), prop::collection::vec(any::<Index>(), 0..3))
         .prop_map(|(load, operands, after)| Op { load, operands, after });
     (
-        prop::collection::vec((1u64..9, 0usize..CACHES.len()), 1..=buffers),
+        prop::collection::vec((sizes, 0usize..CACHES.len()), 1..=buffers),
         prop::collection::vec(op, 0..=ops),
         prop::collection::vec(any::<u16>(), 2 * buffers + ops),
         prop::array::uniform3(0u64..5),
     )
-        .prop_map(|(buffers, ops, priorities, slack)| build(&buffers, &ops, &priorities, slack))
+        .prop_map(move |(buffers, ops, priorities, slack)| build(&buffers, &ops, &priorities, slack.map(|s| s * unit)))
 }
 
 fn build(buffers: &[(u64, usize)], ops: &[Op], priorities: &[u16], slack: [u64; 3]) -> Case {
