@@ -8,6 +8,7 @@ use spillbench_core::units::Bytes;
 use spillbench_heuristics::Policy;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Plans spills and addresses for software-managed memories, checks plans, and explains them.
 #[derive(Debug, Parser)]
@@ -106,6 +107,14 @@ pub struct HeuristicArgs {
     pub heuristic: String,
 }
 
+/// Whether plans are compared with lower bounds.
+#[derive(Clone, Debug, Args)]
+pub struct GapArgs {
+    /// Compare with a lower bound: always, never, or auto, up to 200,000 gaps between uses
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub bound: String,
+}
+
 /// The files of a plan.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Plan")]
@@ -146,7 +155,10 @@ impl FromStr for Capacity {
 }
 
 /// A whole number of bytes, with an optional binary suffix.
-fn parse_bytes(text: &str) -> Result<Bytes, String> {
+///
+/// # Errors
+/// What would have been right.
+pub fn parse_bytes(text: &str) -> Result<Bytes, String> {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
         Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
@@ -158,6 +170,24 @@ fn parse_bytes(text: &str) -> Result<Bytes, String> {
         .and_then(|n| n.checked_mul(1 << shift))
         .map(Bytes)
         .ok_or_else(|| format!("{text:?} is not a whole number of bytes below 2^64, such as 3072 or 4K"))
+}
+
+/// A time such as `500ms`, `60s`, `1.5m` or `2h`; seconds where no unit is given.
+///
+/// # Errors
+/// What would have been right.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("there is no unit of time {other:?}: ms, s, m and h are known")),
+    };
+    let number: f64 = number.parse().map_err(|_| "expected a time, such as 60s or 1.5m".to_owned())?;
+    Duration::try_from_secs_f64(number * unit).map_err(|_| "a time that long is out of range".to_owned())
 }
 
 #[cfg(test)]
@@ -180,6 +210,16 @@ mod tests {
             ["L1", "=3", "L1=", "L1=K", "L1=-1", "L1=1.5", "L1=+2", "L1=99999999999999999999", "L1=99999999999999G"]
         {
             assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_time("60"), Ok(Duration::from_secs(60)));
+        assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
+        for wrong in ["", "s", "1d", "-1s", "1.2.3s", "1e9h", "99999999999999999999999999h"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -3,6 +3,8 @@
 
 use crate::analysis::run::RunError;
 use crate::input::{Expect, ReadError, is_stdin};
+use spillbench_bounds::pack::PackError;
+use spillbench_bounds::{CertificateError, CertifyError};
 use spillbench_core::Shown;
 use spillbench_core::formats::FormatError;
 use spillbench_core::formats::graph_csv::Half;
@@ -116,6 +118,30 @@ pub enum CliError {
         /// Why.
         source: Box<ImportError>,
     },
+    /// A file that is no certificate.
+    #[error("{}: {source}", shown(.file))]
+    Certificate {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: CertificateError,
+    },
+    /// A certificate that proves nothing of this graph.
+    #[error("{}: {source}", shown(.file))]
+    Certify {
+        /// The certificate.
+        file: PathBuf,
+        /// Why.
+        source: CertifyError,
+    },
+    /// Intervals that cannot be packed, whatever the capacity.
+    #[error("{}: {source}", shown(.file))]
+    Pack {
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// Why.
+        source: PackError,
+    },
     /// An experiment, a table or a figure that is wrong or could not be written.
     #[error(transparent)]
     Harness(#[from] HarnessError),
@@ -224,7 +250,11 @@ fn misfit(error: &FitError) -> String {
 
 fn help(error: &CliError) -> Option<String> {
     match error {
-        CliError::Stdout(_) | CliError::Run { .. } | CliError::Harness(_) => None,
+        CliError::Stdout(_) | CliError::Run { .. } | CliError::Harness(_) | CliError::Pack { .. } => None,
+        CliError::Certificate { .. } => Some("`spillbench bound --certificate FILE` writes one".to_owned()),
+        CliError::Certify { .. } => {
+            Some("give the graph, hardware and capacities that the certificate was made for".to_owned())
+        }
         CliError::Write(_) => Some("nothing was written; give another --out DIR".to_owned()),
         CliError::Workload(error) => workload_help(error),
         CliError::Import { source, .. } => import_help(source),

@@ -10,6 +10,9 @@ use thiserror::Error;
 /// The largest input, in bytes.
 pub const LARGEST: u64 = 2 << 30;
 
+/// The largest certificate, in bytes: as many prices as a graph of several million nodes needs.
+pub const LARGEST_CERTIFICATE: u64 = 256 << 20;
+
 /// How much of an input is looked at before the rest is read.
 const HEAD: usize = 64 << 10;
 
@@ -28,9 +31,12 @@ pub enum ReadError {
     /// A directory in place of a file.
     #[error("is a directory, not a file")]
     Directory,
-    /// More than [`LARGEST`].
-    #[error("is larger than {LARGEST} bytes (2 GiB), the most that is read")]
-    TooLarge,
+    /// More than is read of its kind.
+    #[error("is larger than {most} bytes, the most that is read")]
+    TooLarge {
+        /// The most that is read.
+        most: u64,
+    },
     /// Nothing but white space at the start of a long input.
     #[error("holds nothing but white space in its first {HEAD} bytes")]
     Blank,
@@ -43,7 +49,7 @@ pub enum ReadError {
     /// JSON, but no object.
     #[error("is JSON, but not a {wanted} object: it begins with {found}")]
     NotObject {
-        /// `graph` or `plan`.
+        /// `graph`, `plan` or `certificate`.
         wanted: &'static str,
         /// The byte or character, made visible.
         found: String,
@@ -124,6 +130,8 @@ pub enum Expect {
     Graph,
     /// A plan document, a JSON object.
     Plan,
+    /// A certificate, a JSON object.
+    Certificate,
     /// Whole numbers, one per line, or a JSON array of them.
     Numbers,
     /// Pairs of whole numbers, `BufId:Offset`, one per line.
@@ -132,6 +140,13 @@ pub enum Expect {
     Text,
     /// Any bytes: a model.
     Bytes,
+}
+
+impl Expect {
+    /// The most bytes that are read.
+    fn largest(self) -> u64 {
+        if self == Self::Certificate { LARGEST_CERTIFICATE } else { LARGEST }
+    }
 }
 
 /// True for the path that stands for standard input.
@@ -156,8 +171,9 @@ pub fn read(path: &Path, expect: Expect) -> Result<Vec<u8>, ReadError> {
     if meta.is_dir() {
         return Err(ReadError::Directory);
     }
-    if meta.len() > LARGEST {
-        return Err(ReadError::TooLarge);
+    let most = expect.largest();
+    if meta.len() > most {
+        return Err(ReadError::TooLarge { most });
     }
     read_checked(file, meta.len() as usize, expect)
 }
@@ -169,9 +185,10 @@ fn read_checked(mut from: impl Read, size: usize, expect: Expect) -> Result<Vec<
     check_head(&bytes, whole, expect)?;
     if !whole {
         bytes.reserve_exact(size.saturating_sub(bytes.len()) + 1);
-        from.take(LARGEST + 1 - HEAD as u64).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(ReadError::TooLarge);
+        let most = expect.largest();
+        from.take(most + 1 - HEAD as u64).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(ReadError::TooLarge { most });
         }
     }
     Ok(bytes)
@@ -194,9 +211,14 @@ fn check_head(head: &[u8], whole: bool, expect: Expect) -> Result<(), ReadError>
                 None => Ok(()),
             }
         }
-        Expect::Graph | Expect::Plan if first != b'{' => {
+        Expect::Graph | Expect::Plan | Expect::Certificate if first != b'{' => {
             let table = [&b"Id,"[..], b"StartNodeId,"].iter().any(|h| body.trim_ascii_start().starts_with(h));
-            let (found, wanted) = (visible(first), if expect == Expect::Plan { "plan" } else { "graph" });
+            let found = visible(first);
+            let wanted = match expect {
+                Expect::Plan => "plan",
+                Expect::Certificate => "certificate",
+                _ => "graph",
+            };
             Err(match table {
                 true => ReadError::Csv,
                 false if is_json(body, whole) => ReadError::NotObject { wanted, found },
@@ -204,8 +226,8 @@ fn check_head(head: &[u8], whole: bool, expect: Expect) -> Result<(), ReadError>
             })
         }
         // A broken short input is left to the reader of the format, whose message says more.
-        Expect::Graph | Expect::Plan if whole => Ok(()),
-        Expect::Graph | Expect::Plan => check_json_prefix(body),
+        Expect::Graph | Expect::Plan | Expect::Certificate if whole => Ok(()),
+        Expect::Graph | Expect::Plan | Expect::Certificate => check_json_prefix(body),
     }
 }
 

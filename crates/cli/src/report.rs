@@ -1,9 +1,12 @@
 //! What the output of commands shares: tables, numbers, durations.
 
+use crate::analysis::gap::Gap;
 use crate::console::Console;
 use crate::error::CliError;
 use crate::resolve::{Task, normalize_name};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use spillbench_bounds::Cover;
+use spillbench_bounds::attribution::When;
 use spillbench_core::checker::{Report, Rule};
 use spillbench_core::hardware::Hardware;
 use spillbench_core::metrics::{Metrics, Movement, Split};
@@ -132,6 +135,36 @@ pub fn figures(graph: &Graph, machine: &Machine, metrics: &Metrics) -> String {
 /// What the spills of a plan move, in a few words.
 pub fn movement(movement: &Movement) -> String {
     format!("Extra movement {} in {}", grouped_bytes(movement.bytes()), count(movement.spills() as usize, "spill"))
+}
+
+/// Which plans a bound covers, after "plan that".
+pub fn covered(cover: Cover) -> &'static str {
+    match cover {
+        Cover::Schedule => "keeps this schedule",
+        Cover::OpOrder => "keeps this order of ops",
+        Cover::EveryOrder => "runs this graph, in whatever order,",
+    }
+}
+
+/// How far a plan is from its bound, in a sentence; `None` where no bound was asked for.
+pub fn gap(gap: &Gap, when: When) -> Option<String> {
+    let (Some(bound), Some(more), Some(kind), Some(cover)) = (gap.bound, gap.gap, gap.bound_kind, gap.bound_cover)
+    else {
+        let most = grouped(When::AUTO_GAPS as u64);
+        return (when == When::Auto)
+            .then(|| format!("No lower bound: more than {most} gaps between uses; --bound always computes it."));
+    };
+    let covered = covered(cover);
+    Some(match (bound, more) {
+        (_, Bytes(0)) => format!("Optimal: no plan that {covered} moves less ({kind} bound)."),
+        (Bytes(0), _) => format!("A plan that {covered} may move nothing, as far as the {kind} bound tells."),
+        _ => format!(
+            "Every plan that {covered} moves at least {} ({kind} bound); this one moves {} more ({}).",
+            grouped_bytes(bound),
+            grouped(more),
+            percent(more.0, bound.0)
+        ),
+    })
 }
 
 /// Movement and occupancy by cache, with the sums below where there are several caches.

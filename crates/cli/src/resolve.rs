@@ -18,6 +18,9 @@ use crate::args::ScheduleArgs;
 use crate::console::Console;
 use crate::error::{CliError, shown};
 use crate::input::{self, Expect};
+use spillbench_bounds::attribution::When;
+use spillbench_bounds::exact::ExactError;
+use spillbench_bounds::{CertifyError, Cover, ModelError};
 use spillbench_core::formats::{FormatError, schedule_text};
 use spillbench_core::hardware::{Hardware, Machine};
 use spillbench_core::planner::PlanError;
@@ -54,9 +57,41 @@ pub fn normalize_name(level: Normalize) -> &'static str {
 /// The error of a run that has no result, told of the graph it is about.
 pub fn run_error(task: &Task, hardware: &Hardware, error: RunError) -> CliError {
     match error {
-        RunError::Plan(PlanError::Misfit(misfits)) => misfit(task, hardware, misfits),
+        RunError::Plan(PlanError::Misfit(misfits))
+        | RunError::Bound(ModelError::Misfit(misfits))
+        | RunError::Exact(ExactError::Model(ModelError::Misfit(misfits))) => misfit(task, hardware, misfits),
         source => CliError::Run { file: task.file.clone(), source },
     }
+}
+
+/// The error of a certificate that proves nothing, told of the graph where that is at fault.
+pub fn certify_error(task: &Task, hardware: &Hardware, file: &Path, error: CertifyError) -> CliError {
+    match error {
+        CertifyError::Misfit(misfits) => misfit(task, hardware, misfits),
+        source => CliError::Certify { file: file.to_owned(), source },
+    }
+}
+
+/// The plans that a bound covers, by name.
+///
+/// # Errors
+/// When there is no such name.
+pub fn cover(name: &str) -> Result<Cover, CliError> {
+    let long = match name {
+        "ops" => "op-order",
+        "orders" => "every-order",
+        other => other,
+    };
+    Cover::by_name(long).ok_or_else(|| unknown("cover", name, Cover::ALL.iter().map(|c| c.1)))
+}
+
+/// When plans are compared with bounds, by name.
+///
+/// # Errors
+/// When there is no such name.
+pub fn when(name: &str) -> Result<When, CliError> {
+    let found = When::ALL.iter().find(|w| w.1 == name).map(|w| w.0);
+    found.ok_or_else(|| unknown("choice for --bound", name, When::ALL.iter().map(|w| w.1)))
 }
 
 /// The schedule, normalised.
@@ -111,12 +146,19 @@ fn order(name: &str) -> Result<&'static Order, CliError> {
 /// # Errors
 /// As [`schedule`]; when there is neither such an order nor such a file.
 pub fn start(name: &str, task: &Task, machine: &Machine) -> Result<Schedule, CliError> {
-    let schedule = match spillbench_search::order(name) {
-        Some(order) => order.schedule(&task.graph, machine),
-        None if Path::new(name).exists() || input::is_stdin(Path::new(name)) => schedule_in(Path::new(name), task)?,
-        None => return Err(unknown("file or order", name, ORDERS.iter().map(|o| o.name))),
-    };
-    Ok(schedule.normalized(&task.graph, Normalize::Free))
+    Ok(named_schedule(name, task, machine)?.normalized(&task.graph, Normalize::Free))
+}
+
+/// A schedule by the name of an order or in a file.
+///
+/// # Errors
+/// As [`start`].
+pub fn named_schedule(name: &str, task: &Task, machine: &Machine) -> Result<Schedule, CliError> {
+    match spillbench_search::order(name) {
+        Some(order) => Ok(order.schedule(&task.graph, machine)),
+        None if Path::new(name).exists() || input::is_stdin(Path::new(name)) => schedule_in(Path::new(name), task),
+        None => Err(unknown("file or order", name, ORDERS.iter().map(|o| o.name))),
+    }
 }
 
 fn schedule_in(path: &Path, task: &Task) -> Result<Schedule, CliError> {

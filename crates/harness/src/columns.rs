@@ -1,12 +1,13 @@
 //! The columns of `runs.csv`: one registry gives names, units, descriptions and values.
 //!
 //! Names are stable: a study of other caches or pipes has other columns of the form `NAME.CACHE`
-//! or `NAME.PIPE`, and all else stays. Columns that another crate fills later, such as a lower
-//! bound with its gap, are appended behind the fixed results, one entry each in `RESULTS`.
+//! or `NAME.PIPE`, and all else stays. The columns of attribution stand behind the fixed results of
+//! studies that ask for it.
 
 use crate::experiment::chain_text;
-use crate::record::{Record, Status};
+use crate::record::{Bounded, Record, Status};
 use crate::study::{Cell, GraphEntry, HardwareEntry};
+use spillbench_bounds::attribution::{Attribution, attribute, gap, over_bound};
 use spillbench_core::Bytes;
 use spillbench_core::metrics::{Metrics, Split};
 use spillbench_core::plan::Counters;
@@ -38,6 +39,7 @@ impl Role {
 enum Value<'a> {
     Empty,
     Int(u64),
+    Signed(i128),
     Float(f64),
     Bool(bool),
     Text(&'a str),
@@ -90,6 +92,7 @@ impl Column {
             Value::Empty => {}
             // Most of a row is integers, and formatting them is most of the cost of a row.
             Value::Int(n) => text.push_str(itoa::Buffer::new().format(n)),
+            Value::Signed(n) => text.push_str(itoa::Buffer::new().format(n)),
             Value::Float(x) => drop(write!(text, "{x}")),
             Value::Bool(b) => text.push_str(if b { "true" } else { "false" }),
             Value::Text(t) => text.push_str(t),
@@ -145,6 +148,36 @@ fn metric<'a>(record: Option<&'a Record>, get: impl Fn(&'a Metrics) -> Option<u6
 fn counter(record: Option<&Record>, get: impl Fn(&Counters) -> u64) -> Value<'_> {
     record.and_then(|r| r.counters.as_ref()).map(get).into()
 }
+
+fn bounded<'a>(record: Option<&'a Record>, get: impl Fn(&'a Bounded, Bytes) -> Value<'a>) -> Value<'a> {
+    let record = record.and_then(|r| Some((r.bound.as_ref()?, r.metrics.as_ref()?)));
+    record.map_or(Value::Empty, |(bound, metrics)| get(bound, metrics.extra_movement))
+}
+
+fn part<'a>(record: Option<&'a Record>, get: impl Fn(&Attribution) -> Option<i128>) -> Value<'a> {
+    bounded(record, |b, moved| {
+        get(&attribute(moved, b.in_bytes, b.value, b.best)).map_or(Value::Empty, Value::Signed)
+    })
+}
+
+/// Results of studies that split movement into its causes.
+const ATTRIBUTION: &[Entry] = &[
+    ("movement_in_bytes", BYTES, "movement of the same policy where bytes need not lie together", |_, r, _| {
+        bounded(r, |b, _| b.in_bytes.map(|bytes| bytes.0).into())
+    }),
+    ("excess_capacity", BYTES, "movement that capacity forces: bound of the best order known, or of this", |_, r, _| {
+        part(r, |a| Some(a.capacity))
+    }),
+    ("excess_order", BYTES, "movement that this order forces: its bound less that of the best order known", |_, r, _| {
+        part(r, |a| a.order)
+    }),
+    ("excess_victims", BYTES, "movement by choice of victims: movement_in_bytes less the bound", |_, r, _| {
+        part(r, |a| Some(a.victims))
+    }),
+    ("excess_fragmentation", BYTES, "movement by contiguous addresses: movement less movement_in_bytes", |_, r, _| {
+        part(r, |a| a.fragmentation)
+    }),
+];
 
 /// Results that every study has.
 const RESULTS: &[Entry] = &[
@@ -211,6 +244,17 @@ const RESULTS: &[Entry] = &[
     ("repacks", COUNT, "last resorts that moved the operands themselves", |_, r, _| counter(r, |c| c.repacks)),
     ("scores", COUNT, "victim scores computed", |_, r, _| counter(r, |c| c.scores)),
     ("prefetched", COUNT, "SPILL_INs that the prefetch pass brought forward", |_, r, _| counter(r, |c| c.prefetched)),
+    ("bound", BYTES, "lower bound on the movement of plans that bound_cover describes; empty if not computed", |_, r, _| {
+        bounded(r, |b, _| Value::Int(b.value.0))
+    }),
+    ("gap", BYTES, "movement beyond the lower bound", |_, r, _| bounded(r, |b, m| Value::Int(gap(m, b.value).0))),
+    ("over_bound", "times", "movement over lower bound; 1 if both are 0, empty if only the bound is", |_, r, _| {
+        bounded(r, |b, moved| over_bound(moved, b.value).map_or(Value::Empty, Value::Float))
+    }),
+    ("bound_kind", TEXT, "how the lower bound was found", |_, r, _| bounded(r, |b, _| Value::Text(b.kind.name()))),
+    ("bound_cover", TEXT, "what the plan kept and the bound speaks of: schedule or op-order", |_, r, _| {
+        bounded(r, |b, _| Value::Text(b.cover.name()))
+    }),
 ];
 
 fn split<'a>(record: Option<&'a Record>, cache: &str, get: impl Fn(&'a Split) -> Bytes) -> Value<'a> {
@@ -280,8 +324,8 @@ fn pipes<'a>(graphs: &'a [GraphEntry], hardware: &'a [HardwareEntry]) -> Vec<&'a
     names
 }
 
-/// The columns of a study, in order.
-pub fn of(graphs: &[GraphEntry], hardware: &[HardwareEntry]) -> Vec<Column> {
+/// The columns of a study, in order; with those of attribution where that is wanted.
+pub fn of(graphs: &[GraphEntry], hardware: &[HardwareEntry], attribution: bool) -> Vec<Column> {
     let (caches, pipes) = (caches(hardware), pipes(graphs, hardware));
     let mut columns: Vec<_> = INFO.iter().map(|e| column(e, Role::Info, "")).collect();
     columns.extend(AXES.iter().map(|e| column(e, Role::Axis, "")));
@@ -289,6 +333,7 @@ pub fn of(graphs: &[GraphEntry], hardware: &[HardwareEntry]) -> Vec<Column> {
     columns.extend(caches.iter().map(|c| column(&CAPACITY, Role::Axis, c)));
     columns.push(column(&SEED, Role::Info, ""));
     columns.extend(RESULTS.iter().map(|e| column(e, Role::Result, "")));
+    columns.extend(ATTRIBUTION.iter().filter(|_| attribution).map(|e| column(e, Role::Result, "")));
     columns.extend(caches.iter().flat_map(|c| BY_CACHE.iter().map(|e| column(e, Role::Result, c))));
     columns.extend(pipes.iter().flat_map(|p| BY_PIPE.iter().map(|e| column(e, Role::Result, p))));
     columns
@@ -303,12 +348,12 @@ pub fn is_axis(name: &str) -> bool {
 /// True for the name of a result column, of any study.
 pub fn is_result(name: &str) -> bool {
     let of_something = |e: &Entry| name.strip_prefix(e.0).is_some_and(|rest| rest.starts_with('.'));
-    RESULTS.iter().any(|e| e.0 == name) || BY_CACHE.iter().chain(BY_PIPE).any(of_something)
+    RESULTS.iter().chain(ATTRIBUTION).any(|e| e.0 == name) || BY_CACHE.iter().chain(BY_PIPE).any(of_something)
 }
 
 /// Unit and description of a column of any study, by its name alone.
 pub fn describe(name: &str) -> Option<(&'static str, &'static str)> {
-    let fixed = INFO.iter().chain(AXES).chain([&FACTOR, &SEED]).chain(RESULTS);
+    let fixed = INFO.iter().chain(AXES).chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
     let of_something = [&CAPACITY].into_iter().chain(BY_CACHE).chain(BY_PIPE);
     let found = fixed
         .filter(|e| e.0 == name)
@@ -323,7 +368,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_plain_and_described() {
-        let all = || INFO.iter().chain(AXES).chain([&FACTOR, &SEED]).chain(RESULTS);
+        let all = || INFO.iter().chain(AXES).chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
         let names: BTreeSet<_> = all().map(|e| e.0).collect();
         assert_eq!(names.len(), all().count());
         let by = [&CAPACITY].into_iter().chain(BY_CACHE).chain(BY_PIPE);

@@ -2,11 +2,13 @@
 
 use crate::study::Cell;
 use serde::{Deserialize, Serialize};
+use spillbench_bounds::attribution::cover_of;
+use spillbench_bounds::{BoundKind, Cover};
 use spillbench_core::checker;
 use spillbench_core::metrics::{self, Metrics};
 use spillbench_core::plan::{Counters, Plan};
 use spillbench_core::planner::{PlanError, Workspace};
-use spillbench_core::{Graph, Machine};
+use spillbench_core::{Bytes, Graph, Machine};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -76,15 +78,43 @@ pub struct Record {
     /// What the plan measures, where it is valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
-    /// How long it took.
+    /// The lower bound that covers the plan, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bounded>,
+    /// How long it took; bounds, which many cells share, are left out.
     pub times: Times,
+}
+
+/// The lower bound of a plan, and what its movement is attributed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounded {
+    /// No plan that the cover describes moves less.
+    pub value: Bytes,
+    /// How it was found.
+    pub kind: BoundKind,
+    /// Of which plans it speaks: those that move no more nodes than this plan.
+    pub cover: Cover,
+    /// The bound of the best schedule known, of the same cover.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<Bytes>,
+    /// What the same policy moves where bytes need not lie together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_bytes: Option<Bytes>,
 }
 
 impl Record {
     fn without_plan(status: Status, reason: String) -> Self {
         // A reason stands in one line of the journal and of the table.
         let reason = reason.replace(['\r', '\n'], " ");
-        Self { status, reason: Some(reason), violations: None, counters: None, metrics: None, times: Times::default() }
+        Self {
+            status,
+            reason: Some(reason),
+            violations: None,
+            counters: None,
+            metrics: None,
+            bound: None,
+            times: Times::default(),
+        }
     }
 }
 
@@ -112,12 +142,42 @@ fn attempt(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
     let plan = cell.policy().plan(graph, &machine, cell.normalized(), workspace);
     let plan_time = nanos(begin.elapsed());
     let mut record = match plan {
-        Ok(plan) => examine(graph, &machine, &plan),
+        Ok(plan) => {
+            let mut record = examine(graph, &machine, &plan);
+            if record.status == Status::Ok && cell.is_bounded() {
+                match bounded(cell, &machine, &plan, workspace) {
+                    Ok(bound) => record.bound = bound,
+                    Err(reason) => (record.status, record.reason) = (Status::Failed, Some(reason)),
+                }
+            }
+            record
+        }
         Err(PlanError::Misfit(errors)) => Record::without_plan(Status::Infeasible, join(&errors)),
         Err(error) => Record::without_plan(Status::Failed, error.to_string()),
     };
     record.times.plan = plan_time;
     record
+}
+
+/// The bound of a plan, and what it is attributed by where that was asked for.
+fn bounded(
+    cell: &Cell<'_>,
+    machine: &Machine,
+    plan: &Plan,
+    workspace: &mut Workspace,
+) -> Result<Option<Bounded>, String> {
+    let cover = cover_of(&cell.graph.graph, cell.normalized(), plan);
+    if cover == Cover::EveryOrder {
+        return Ok(None);
+    }
+    let (value, kind) = cell.bound(cover)?;
+    let (mut best, mut in_bytes) = (None, None);
+    if cell.is_attributed() {
+        best = cell.best_bound(cover)?;
+        let moved = cell.policy().movement_in_bytes(&cell.graph.graph, machine, cell.normalized(), workspace);
+        in_bytes = Some(moved.map_err(|e| e.to_string())?);
+    }
+    Ok(Some(Bounded { value, kind, cover, best, in_bytes }))
 }
 
 /// The first of several errors, and how many there are.

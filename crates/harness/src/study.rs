@@ -1,6 +1,7 @@
 //! A study ready to run: an experiment with its graphs read, its hardware spelt out, and every
 //! combination checked before any cell runs.
 
+mod bounds;
 mod cell;
 mod hardware;
 mod load;
@@ -37,6 +38,7 @@ pub struct Study {
     normalized: Vec<OnceLock<Schedule>>,
     /// The first index in `normalized` of each graph.
     first_normalized: Vec<usize>,
+    bounds: bounds::Bounds,
 }
 
 /// Where a study looks for files.
@@ -84,8 +86,9 @@ impl Study {
             schedules += graph.schedules.len();
         }
         let normalized = (0..schedules * experiment.axes.normalize.len()).map(|_| OnceLock::new()).collect();
-        let columns = columns::of(&graphs, &hardware);
-        let study = Self { experiment, graphs, hardware, notices, columns, runs, normalized, first_normalized };
+        let columns = columns::of(&graphs, &hardware, experiment.attribution);
+        let bounds = bounds::Bounds::default();
+        let study = Self { experiment, graphs, hardware, notices, columns, runs, normalized, first_normalized, bounds };
         study.check_size(&mut complaints);
         study.check_wanted(&mut complaints);
         finish(complaints).map(|()| study)
@@ -181,6 +184,9 @@ impl Study {
                 FigureKind::Profile { value, series } => {
                     self.check_measure(value, complaints);
                     self.check_axis(series, complaints);
+                }
+                FigureKind::OverBound { series, facet } => {
+                    [Some(series), facet.as_ref()].into_iter().flatten().for_each(|c| self.check_axis(c, complaints));
                 }
                 FigureKind::Causes { group, facet, .. } => {
                     [Some(group), facet.as_ref()].into_iter().flatten().for_each(|c| self.check_axis(c, complaints));

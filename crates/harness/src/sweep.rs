@@ -13,6 +13,7 @@ use crate::study::{Cell, Study};
 use crate::table::Table;
 use csv::StringRecord;
 use rayon::prelude::*;
+use spillbench_bounds::Cover;
 use spillbench_core::planner::Workspace;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -331,12 +332,18 @@ pub fn estimate(study: &Study, shard: Shard, budget: Duration) -> Estimate {
     let wanted = cells.min(MOST);
     let begin = Instant::now();
     let mut workspace = Workspace::default();
-    let (mut sampled, mut spent) = (0, Duration::ZERO);
+    let (mut sampled, mut spent, mut bounding) = (0, Duration::ZERO, Duration::ZERO);
     for k in scattered(wanted) {
         // The middle of the k-th of `wanted` equal parts.
         let place = ((2 * u128::from(k) + 1) * u128::from(cells) / (2 * u128::from(wanted))) as u64;
         let cell = study.cell(shard.cell(place.min(cells - 1)));
         let _ = cell.normalized();
+        let one = Instant::now();
+        if cell.is_bounded() {
+            // Many cells share a bound, so it counts once for all of them.
+            let _ = cell.bound(Cover::Schedule);
+            bounding += one.elapsed();
+        }
         let one = Instant::now();
         let record = record::run(&cell, &mut workspace);
         let _ = row(&cell, &record);
@@ -347,8 +354,10 @@ pub fn estimate(study: &Study, shard: Shard, budget: Duration) -> Estimate {
         }
     }
     let threads = rayon::current_num_threads();
-    let mean = spent.as_secs_f64() / sampled.max(1) as f64;
-    let time = Duration::try_from_secs_f64(mean * cells as f64 / threads as f64).unwrap_or(Duration::MAX);
+    let mean = |time: Duration| time.as_secs_f64() / sampled.max(1) as f64;
+    let bounds = study.bound_count().min(cells) as f64;
+    let time = mean(spent) * cells as f64 + mean(bounding) * bounds;
+    let time = Duration::try_from_secs_f64(time / threads as f64).unwrap_or(Duration::MAX);
     Estimate { cells, sampled, time, threads }
 }
 

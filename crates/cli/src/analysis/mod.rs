@@ -1,5 +1,6 @@
 //! Facts about graphs and plans that the commands show: counted here, worded in `commands`.
 
 pub mod explain;
+pub mod gap;
 pub mod profile;
 pub mod run;

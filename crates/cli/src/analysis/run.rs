@@ -1,6 +1,8 @@
 //! One run of the planner: planned, checked by the independent checker, measured, timed.
 
 use serde::Serialize;
+use spillbench_bounds::ModelError;
+use spillbench_bounds::exact::ExactError;
 use spillbench_core::checker::{self, Report, Violation};
 use spillbench_core::metrics::{MeasureError, Metrics, Movement, measure};
 use spillbench_core::plan::Plan;
@@ -46,6 +48,12 @@ pub enum RunError {
     /// The plan is valid, and its figures pass 64 bits.
     #[error(transparent)]
     Measure(#[from] MeasureError),
+    /// There is no bound.
+    #[error(transparent)]
+    Bound(#[from] ModelError),
+    /// There is no exact solution.
+    #[error(transparent)]
+    Exact(#[from] ExactError),
 }
 
 impl Run {

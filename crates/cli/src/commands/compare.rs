@@ -1,7 +1,8 @@
 //! `spillbench compare`: one row per heuristic, the best marked.
 
+use crate::analysis::gap::{Bounds, Gap};
 use crate::analysis::run::{Figures, Run, milliseconds};
-use crate::args::{GRAPH_HELP, HardwareArgs, LogArgs, PlannerArgs, ScheduleArgs};
+use crate::args::{GRAPH_HELP, GapArgs, HardwareArgs, LogArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
 use crate::report::{Grid, grouped};
@@ -10,6 +11,8 @@ use crate::trace::DecisionLog;
 use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
+use spillbench_bounds::Cover;
+use spillbench_bounds::attribution::When;
 use spillbench_core::planner::{Observer, Workspace};
 use spillbench_core::{Hardware, Machine, Schedule, Shown};
 use spillbench_heuristics::Policy;
@@ -20,7 +23,9 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
     spillbench compare Conv_Case0.json FlashAttention_Case0.json\n  \
     spillbench compare Conv_Case0.json --heuristics belady,life-size --placement first-fit\n\n\
-    The row marked * moves least; among equals, it takes the fewest cycles.")]
+    The row marked * moves least; among equals, it takes the fewest cycles. No plan that moves no more\n\
+    nodes than this one (covers: the whole schedule, or the order of ops) moves less than bound; gap is\n\
+    what is moved beyond that.")]
 pub struct CompareArgs {
     /// The graphs.
     #[arg(value_name = "GRAPH", required = true, help = GRAPH_HELP)]
@@ -37,6 +42,8 @@ pub struct CompareArgs {
     schedule: ScheduleArgs,
     #[command(flatten)]
     planner: PlannerArgs,
+    #[command(flatten)]
+    gap: GapArgs,
     #[command(flatten)]
     hardware: HardwareArgs,
 }
@@ -56,6 +63,8 @@ struct Row<'a> {
     best: bool,
     #[serde(flatten)]
     figures: Figures<'a>,
+    #[serde(flatten)]
+    gap: Gap,
     elapsed_ms: f64,
 }
 
@@ -74,21 +83,24 @@ impl CompareArgs {
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
         let heuristics = resolve::heuristics(&self.heuristics)?;
         let base = resolve::policy(Policy::default().heuristic.name, &self.planner)?;
+        let when = resolve::when(&self.gap.bound)?;
         let hardware = resolve::hardware(&self.hardware)?;
         let ready = self.ready(&hardware, console)?;
         let policies: Vec<_> = heuristics.into_iter().map(|heuristic| Policy { heuristic, ..base.clone() }).collect();
         let runs = run_all(&ready, &policies, &hardware, console)?;
         let valid = runs.iter().all(|r| r.verdict.report.is_valid());
-        let tables = || ready.iter().zip(runs.chunks(policies.len().max(1)));
+        let mut tables = Vec::with_capacity(ready.len());
+        for (ready, runs) in ready.iter().zip(runs.chunks(policies.len().max(1))) {
+            tables.push(rows(ready, &policies, runs, &gaps(ready, runs, when, &hardware, console)?));
+        }
         if self.json {
-            let rows = tables().flat_map(|(ready, runs)| rows(ready, &policies, runs)).collect();
-            console.json(&Comparison { hardware: &hardware, rows })?;
+            console.json(&Comparison { hardware: &hardware, rows: tables.into_iter().flatten().collect() })?;
         } else {
-            for (i, (ready, runs)) in tables().enumerate() {
-                let gap = if i == 0 { "" } else { "\n" };
+            for (i, (ready, rows)) in ready.iter().zip(&tables).enumerate() {
+                let space = if i == 0 { "" } else { "\n" };
                 let task = Shown(&ready.task.name);
-                let table = table(&rows(ready, &policies, runs));
-                console.line(format_args!("{gap}{task} on {}\n{}", Shown(&hardware.name), table.trim_end()))?;
+                let table = table(rows);
+                console.line(format_args!("{space}{task} on {}\n{}", Shown(&hardware.name), table.trim_end()))?;
             }
         }
         Ok(if valid { Outcome::Done } else { Outcome::Refuted })
@@ -142,36 +154,60 @@ fn run_all(ready: &[Ready], policies: &[Policy], hardware: &Hardware, console: &
     cells.into_iter().map(logged).collect()
 }
 
-fn rows<'a>(ready: &'a Ready, policies: &'a [Policy], runs: &'a [Run]) -> Vec<Row<'a>> {
+/// How far each run is from the bound that covers it; one bound serves all runs that it covers.
+fn gaps(
+    ready: &Ready,
+    runs: &[Run],
+    when: When,
+    hardware: &Hardware,
+    console: &Console,
+) -> Result<Vec<Gap>, CliError> {
+    let _progress = console.progress("bounding", 1);
+    let mut bounds = Bounds::new((&ready.task.graph, &ready.machine, &ready.schedule), when);
+    let gap = |run: &Run| match &run.verdict.metrics {
+        Some(metrics) => bounds.of(&run.plan, metrics.extra_movement),
+        None => Ok(Gap::default()),
+    };
+    let gaps = runs.iter().map(gap).collect::<Result<_, _>>();
+    gaps.map_err(|e| resolve::run_error(&ready.task, hardware, e))
+}
+
+fn rows<'a>(ready: &'a Ready, policies: &'a [Policy], runs: &'a [Run], gaps: &[Gap]) -> Vec<Row<'a>> {
     let worth = |run: &Run| run.verdict.metrics.as_ref().map(|m| (m.extra_movement, m.makespan));
     let best = runs.iter().filter_map(worth).min();
-    let row = |(policy, run): (&'a Policy, &'a Run)| Row {
+    let row = |((policy, run), gap): ((&'a Policy, &'a Run), &Gap)| Row {
         task: &ready.task.name,
         heuristic: policy.heuristic.name,
         best: best.is_some() && worth(run) == best,
         figures: run.verdict.figures(),
+        gap: *gap,
         elapsed_ms: milliseconds(run.planning),
     };
-    policies.iter().zip(runs).map(row).collect()
+    policies.iter().zip(runs).zip(gaps).map(row).collect()
 }
 
 fn table(rows: &[Row<'_>]) -> String {
-    let mut grid =
-        Grid::new(&["<", "<heuristic", "moved", "spills", "backed", "generated", "by fragmentation", "makespan", "ms"]);
+    let bounded = rows.iter().any(|row| row.gap.bound.is_some());
+    let bound_head: &[&str] = if bounded { &["bound", "gap", "<covers"] } else { &[] };
+    let rest = ["spills", "backed", "generated", "by fragmentation", "makespan", "ms"];
+    let mut grid = Grid::new(&[&["<", "<heuristic", "moved"], bound_head, &rest].concat());
     for row in rows {
         let f = &row.figures;
         let number = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), grouped);
-        grid.row([
-            if !f.valid {
-                "!"
-            } else if row.best {
-                "*"
-            } else {
-                ""
-            }
-            .to_owned(),
-            row.heuristic.to_owned(),
-            number(f.extra_movement.map(Into::into)),
+        let mark = if !f.valid {
+            "!"
+        } else if row.best {
+            "*"
+        } else {
+            ""
+        };
+        let mut cells = vec![mark.to_owned(), row.heuristic.to_owned(), number(f.extra_movement.map(Into::into))];
+        if bounded {
+            let covers = row.gap.bound_cover.map_or("-", Cover::name);
+            let [bound, gap] = [row.gap.bound, row.gap.gap].map(|b| number(b.map(Into::into)));
+            cells.extend([bound, gap, covers.to_owned()]);
+        }
+        cells.extend([
             number(f.spill_count),
             number(f.movement.map(|m| m.backed.into())),
             number(f.movement.map(|m| m.generated.into())),
@@ -179,6 +215,7 @@ fn table(rows: &[Row<'_>]) -> String {
             number(f.makespan.map(Into::into)),
             format!("{:.1}", row.elapsed_ms),
         ]);
+        grid.row(cells);
     }
     grid.to_string()
 }

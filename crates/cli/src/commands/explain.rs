@@ -4,8 +4,9 @@ use crate::analysis::explain::{
     BufferCost, CacheTimeline, Collector, DecisionStory, Event, Explanation, Held, Setting, Share, VictimStory, WhatIf,
     explain, what_if,
 };
+use crate::analysis::gap::{Excess, Gap, excess};
 use crate::analysis::run::{Figures, Run, milliseconds};
-use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, LogArgs, PlannerArgs, ScheduleArgs};
+use crate::args::{GapArgs, GraphArgs, HardwareArgs, HeuristicArgs, LogArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
 use crate::report::{self, Grid, bytes, count, grouped, grouped_bytes, percent};
@@ -13,6 +14,8 @@ use crate::resolve::{self, Task};
 use crate::trace::{self, DecisionLog};
 use clap::Args;
 use serde::Serialize;
+use spillbench_bounds::Attribution;
+use spillbench_bounds::attribution::When;
 use spillbench_core::Shown;
 use spillbench_core::plan::Settings;
 use spillbench_core::planner::{Decision, Observer, Workspace};
@@ -23,7 +26,9 @@ use std::time::Instant;
 #[command(after_help = "Examples:\n  \
     spillbench explain Conv_Case0.json\n  \
     spillbench explain Conv_Case0.json --heuristic belady --top 3 --capacity L1=3072\n\n\
-    Positions are places in the schedule of the plan, spill nodes included, counted from 0.")]
+    Positions are places in the schedule of the plan, spill nodes included, counted from 0. What is moved\n\
+    is split into what capacity forces (a lower bound), what this order forces beyond the best known one\n\
+    (--best-order), what the choice of victims adds, and what contiguous addresses add.")]
 pub struct ExplainArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -36,6 +41,12 @@ pub struct ExplainArgs {
     /// Do not plan again with single changes
     #[arg(long)]
     no_what_if: bool,
+    /// The best order known: a file, or an order of `spillbench list orders`; its bound is what
+    /// capacity alone forces
+    #[arg(long, value_name = "FILE|ORDER")]
+    best_order: Option<String>,
+    #[command(flatten)]
+    gap: GapArgs,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -60,6 +71,9 @@ struct Explained<'a> {
     figures: Figures<'a>,
     #[serde(flatten)]
     explanation: &'a Explanation,
+    #[serde(flatten)]
+    gap: Gap,
+    attribution: Option<Attribution>,
     what_if: &'a [WhatIf],
     /// Milliseconds that everything but reading took.
     elapsed_ms: f64,
@@ -86,6 +100,7 @@ impl ExplainArgs {
         let hardware = resolve::hardware(&self.hardware)?;
         let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
         let normalize = resolve::normalize(&self.schedule.normalize)?;
+        let when = resolve::when(&self.gap.bound)?;
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let given = resolve::given_schedule(&self.schedule, &task, Some(&machine), console)?;
@@ -105,6 +120,10 @@ impl ExplainArgs {
             report::violations(&run.verdict.report, console)?;
             return Ok(Outcome::Refuted);
         }
+        let best = self.best_order.as_deref().map(|name| resolve::named_schedule(name, &task, &machine)).transpose()?;
+        let best = best.map(|schedule| schedule.normalized(&task.graph, normalize));
+        let excess = excess(inputs, &policy, &run, (best.as_ref(), when))
+            .map_err(|e| resolve::run_error(&task, &hardware, e))?;
         let top = if self.all { usize::MAX } else { self.top };
         let explanation = explain(&task.graph, &machine, &run, &collector, top)
             .map_err(|e| resolve::run_error(&task, &hardware, e))?;
@@ -116,12 +135,15 @@ impl ExplainArgs {
                 settings: &settings,
                 figures: run.verdict.figures(),
                 explanation: &explanation,
+                gap: excess.gap,
+                attribution: excess.attribution,
                 what_if: &changes,
                 elapsed_ms: milliseconds(started.elapsed()),
             })?;
         } else {
             console.line(report::headline(&task, &settings))?;
             print(&explanation, &run, console)?;
+            print_excess(&excess, when, console)?;
             print_changes(&changes, &run, top, console)?;
         }
         Ok(Outcome::Done)
@@ -144,6 +166,30 @@ impl ExplainArgs {
         let outcomes = what_if(setting, normalized, run, changes, || progress.step());
         outcomes.map_err(|e| resolve::run_error(task, setting.hardware, e))
     }
+}
+
+fn print_excess(excess: &Excess, when: When, console: &mut Console) -> Result<(), CliError> {
+    if let Some(line) = report::gap(&excess.gap, when) {
+        console.line(line)?;
+    }
+    let (Some(a), true) = (&excess.attribution, excess.gap.gap.is_some_and(|g| g.0 > 0)) else { return Ok(()) };
+    let mut grid = Grid::new(&["<cause", "moved", "<"]);
+    let capacity = match a.order {
+        Some(_) => "the bound of the best order known",
+        None => "the bound of this order",
+    };
+    let mut part = |cause: &str, bytes: i128, what: &str| {
+        grid.row([cause.to_owned(), signed(bytes), what.to_owned()]);
+    };
+    part("capacity", a.capacity, capacity);
+    if let Some(order) = a.order {
+        part("order", order, "the bound of this order beyond that");
+    }
+    part("victims", a.victims, "the same policy where bytes need not lie together, beyond the bound");
+    if let Some(fragmentation) = a.fragmentation {
+        part("fragmentation", fragmentation, "this plan beyond that");
+    }
+    console.line(format_args!("\nWhere the movement comes from\n{grid}"))
 }
 
 fn print(e: &Explanation, run: &Run, console: &mut Console) -> Result<(), CliError> {

@@ -2,6 +2,8 @@
 //!
 //! A new command is a file here, a variant of [`Command`] and an arm of [`Command::run`].
 
+mod bound;
+mod certify;
 mod check;
 mod compare;
 mod completions;
@@ -14,6 +16,7 @@ mod import;
 mod inspect;
 mod list;
 mod optimize;
+mod pack;
 mod plan;
 mod plot;
 mod sweep;
@@ -33,6 +36,12 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Search for a schedule whose plan moves or holds less
     Optimize(optimize::OptimizeArgs),
+    /// Bound from below what any plan moves, or find the least
+    Bound(bound::BoundArgs),
+    /// Say what a certificate of a lower bound proves
+    Certify(certify::CertifyArgs),
+    /// Find offsets for buffers of fixed lives within a capacity
+    Pack(pack::PackArgs),
     /// Say why a plan spills, what that costs, and which single change would save most
     Explain(explain::ExplainArgs),
     /// Make a graph: a lowered operator or a synthetic structure, by family and parameters
@@ -78,6 +87,9 @@ impl Command {
             Self::Check(args) => args.run(console),
             Self::Compare(args) => args.run(console),
             Self::Optimize(args) => args.run(console),
+            Self::Bound(args) => args.run(console),
+            Self::Certify(args) => args.run(console),
+            Self::Pack(args) => args.run(console),
             Self::Explain(args) => args.run(console),
             Self::Generate(args) => args.run(console),
             Self::Import(args) => args.run(console),

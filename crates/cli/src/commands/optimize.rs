@@ -4,7 +4,7 @@
 //! however, finds the best plan so far on disk.
 
 use crate::analysis::run::{RunError, Verdict};
-use crate::args::{GraphArgs, HardwareArgs};
+use crate::args::{GraphArgs, HardwareArgs, parse_time};
 use crate::commands::plan;
 use crate::console::{Console, Outcome, Progress as Bar, Verbosity};
 use crate::error::CliError;
@@ -216,35 +216,5 @@ impl Monitor for Follower<'_> {
         let (name, best) = (self.goal.name(), value(progress.best));
         let evaluations = grouped(progress.evaluations);
         self.bar.say(format!("{name} {best} from {}, {evaluations} evaluations, {rate:.0}/s", value(progress.start)));
-    }
-}
-
-/// A time such as `500ms`, `60s`, `1.5m` or `2h`; seconds where no unit is given.
-fn parse_time(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        other => return Err(format!("there is no unit of time {other:?}: ms, s, m and h are known")),
-    };
-    let number: f64 = number.parse().map_err(|_| "expected a time, such as 60s or 1.5m".to_owned())?;
-    Duration::try_from_secs_f64(number * unit).map_err(|_| "a time that long is out of range".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(parse_time("60"), Ok(Duration::from_secs(60)));
-        assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
-        for wrong in ["", "s", "1d", "-1s", "1.2.3s", "1e9h", "99999999999999999999999999h"] {
-            assert!(parse_time(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! `spillbench plan`: plans a schedule, checks the plan, shows and writes it.
 
+use crate::analysis::gap::{Bounds, Gap};
 use crate::analysis::run::{Figures, Run, Verdict, milliseconds};
-use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, LogArgs, PlannerArgs, ScheduleArgs};
+use crate::args::{GapArgs, GraphArgs, HardwareArgs, HeuristicArgs, LogArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
 use crate::report::{self, count, grouped};
@@ -9,7 +10,8 @@ use crate::resolve::{self, MEMORY_TXT, PLAN_JSON, SCHEDULE_TXT, SPILL_TXT, Task}
 use crate::trace::DecisionLog;
 use clap::Args;
 use serde::Serialize;
-use spillbench_core::Machine;
+use spillbench_bounds::attribution::When;
+use spillbench_core::{Bytes, Machine};
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::{self, PlanDocument};
 use spillbench_core::formats::plan_text;
@@ -46,6 +48,8 @@ pub struct PlanArgs {
     #[command(flatten)]
     planner: PlannerArgs,
     #[command(flatten)]
+    gap: GapArgs,
+    #[command(flatten)]
     hardware: HardwareArgs,
 }
 
@@ -56,6 +60,8 @@ struct Planned<'a> {
     settings: Option<&'a Settings>,
     #[serde(flatten)]
     figures: Figures<'a>,
+    #[serde(flatten)]
+    gap: Gap,
     counters: Option<Counters>,
     /// Milliseconds that planning took, reading and checking left out.
     elapsed_ms: f64,
@@ -73,6 +79,7 @@ impl PlanArgs {
         let hardware = resolve::hardware(&self.hardware)?;
         let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
         let normalize = resolve::normalize(&self.schedule.normalize)?;
+        let when = resolve::when(&self.gap.bound)?;
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
@@ -83,7 +90,7 @@ impl PlanArgs {
         let run = Run::new((&task.graph, &machine, &schedule), &policy, &mut Workspace::default(), observer)
             .map_err(|e| resolve::run_error(&task, &hardware, e))?;
         drop((log, planning));
-        let settings = resolve::settings(&policy, normalize, hardware);
+        let settings = resolve::settings(&policy, normalize, hardware.clone());
         if !run.verdict.report.is_valid() {
             console.line("The plan is not valid: this is a defect of the planner; nothing is written.")?;
             report::violations(&run.verdict.report, console)?;
@@ -91,9 +98,14 @@ impl PlanArgs {
         }
         let Run { plan, verdict, planning, checking } = run;
         let metrics = verdict.metrics.clone();
+        let moved = metrics.as_ref().map_or(Bytes(0), |m| m.extra_movement);
+        let bounding = console.progress("bounding", 1);
+        let gap = Bounds::new((&task.graph, &machine, &schedule), when).of(&plan, moved);
+        let gap = gap.map_err(|e| resolve::run_error(&task, &hardware, e))?;
+        drop(bounding);
         let document = PlanDocument { task: task.name.clone(), settings: Some(settings), plan, metrics };
         let written = files.map(|files| write(files, &document)).transpose()?;
-        let shown = Shown { task: &task, document: &document, verdict: &verdict };
+        let shown = Shown { task: &task, document: &document, verdict: &verdict, gap, when };
         if self.json {
             shown.json(milliseconds(planning), console)?;
         } else {
@@ -134,6 +146,8 @@ struct Shown<'a> {
     task: &'a Task,
     document: &'a PlanDocument,
     verdict: &'a Verdict,
+    gap: Gap,
+    when: When,
 }
 
 impl Shown<'_> {
@@ -142,6 +156,7 @@ impl Shown<'_> {
             task: &self.task.name,
             settings: self.document.settings.as_ref(),
             figures: self.verdict.figures(),
+            gap: self.gap,
             counters: self.document.plan.counters,
             elapsed_ms,
         })
@@ -154,6 +169,7 @@ impl Shown<'_> {
         if let Some(metrics) = &self.verdict.metrics {
             console.line(format_args!("\n{}", report::figures(&self.task.graph, machine, metrics)))?;
         }
+        report::gap(&self.gap, self.when).map_or(Ok(()), |line| console.line(line))?;
         self.document.plan.counters.map_or(Ok(()), |counters| console.line(requests(&counters)))
     }
 }

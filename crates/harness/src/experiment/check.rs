@@ -7,6 +7,7 @@ use super::{
     capacity, chain_text, cost_text, figures,
 };
 use indexmap::IndexMap;
+use spillbench_bounds::attribution::When;
 use spillbench_core::formats::Place;
 use spillbench_core::formats::hardware_toml::place;
 use spillbench_core::hardware::SpillCost;
@@ -149,10 +150,16 @@ impl Checker<'_> {
             self.complain(repetitions.place, Problem::NoRepetition);
         }
         let capacities = self.capacities(raw.capacities);
+        let bound = self.when(raw.bound);
+        let (attribution, best_order) = self.attribution(raw.attribution, raw.best_order, bound);
         let tables: Vec<_> = raw.tables.into_iter().map(|t| self.table(t.into_inner())).collect();
         let figures: Vec<_> = raw.figures.into_iter().filter_map(|f| figures::check(self, f.into_inner())).collect();
         let names: Vec<_> = tables.iter().map(|t: &TableSpec| t.name.clone()).collect();
         self.distinct("tables", &names, Clone::clone);
+        for figure in figures.iter().filter(|f| bound == When::Never && f.needs_bounds()) {
+            let why = format!("figure {} shows lower bounds, and `bound` is \"never\"", figure.name.value);
+            self.complain(figure.name.place, Problem::Impossible(why));
+        }
         let names: Vec<_> = figures.iter().map(|f| f.name.clone()).collect();
         self.distinct("figures", &names, Clone::clone);
         Some(ExperimentFile::Study(Box::new(Experiment {
@@ -161,11 +168,45 @@ impl Checker<'_> {
             text: self.text.to_owned(),
             seed: raw.seed.unwrap_or(0),
             repetitions: repetitions.value,
+            bound,
+            attribution,
+            best_order,
             axes,
             capacities,
             tables,
             figures,
         })))
+    }
+
+    fn when(&mut self, raw: Option<Spanned<String>>) -> When {
+        let Some(raw) = raw else { return When::default() };
+        let given = self.at(raw);
+        if let Some(found) = When::ALL.iter().find(|w| w.1 == given.value) {
+            return found.0;
+        }
+        let known = When::ALL.iter().map(|w| w.1).collect::<Vec<_>>().join(", ");
+        self.complain(given.place, Problem::Unknown { what: "choice for `bound`", name: given.value, known });
+        When::default()
+    }
+
+    /// Whether movement is split into its causes, and the best order known.
+    fn attribution(
+        &mut self,
+        wanted: Option<Spanned<bool>>,
+        best: Option<Spanned<String>>,
+        bound: When,
+    ) -> (bool, Option<At<String>>) {
+        let wanted = wanted.map_or(At::nowhere(false), |w| self.at(w));
+        let best = best.map(|b| self.at(b));
+        if wanted.value && bound == When::Never {
+            let what = "a study whose `bound` is \"never\"".to_owned();
+            self.complain(wanted.place, Problem::Meaningless { key: "attribution", what });
+        }
+        if let (false, Some(best)) = (wanted.value, &best) {
+            let what = "a study without `attribution = true`".to_owned();
+            self.complain(best.place, Problem::Meaningless { key: "best_order", what });
+        }
+        (wanted.value, best)
     }
 
     fn axes(&mut self, raw: super::raw::RawAxes) -> Axes {

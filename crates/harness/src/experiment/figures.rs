@@ -39,6 +39,11 @@ pub const FIGURE_KINDS: &[FigureKindInfo] = &[
         keys: &["value", "series"],
     },
     FigureKindInfo {
+        name: "over-bound",
+        doc: "extra data movement over its lower bound, a mark per case, with the geometric mean",
+        keys: &["series", "facet"],
+    },
+    FigureKindInfo {
         name: "causes",
         doc: "extra data movement split by cause, backing or cache, as stacked bars",
         keys: &["part", "group", "facet"],
@@ -134,6 +139,7 @@ pub(super) fn check(checker: &mut Checker<'_>, raw: RawFigure) -> Option<FigureS
             FigureKind::Heat { value, x: x?, y: y?, facet }
         }
         "profile" => FigureKind::Profile { value, series: or(series, "heuristic") },
+        "over-bound" => FigureKind::OverBound { series: or(series, "heuristic"), facet },
         "causes" => FigureKind::Causes { part, group: or(group, "heuristic"), facet },
         other => {
             let view = PlanView::ALL.iter().find(|v| v.1 == other)?.0;
@@ -172,6 +178,11 @@ impl Keys<'_, '_> {
 }
 
 impl FigureSpec {
+    /// True when there is nothing to show without lower bounds.
+    pub fn needs_bounds(&self) -> bool {
+        matches!(self.kind, FigureKind::OverBound { .. })
+    }
+
     /// Every column that the figure names, with the place where it does.
     pub fn columns(&self) -> Vec<&At<String>> {
         let own: Vec<Option<&At<String>>> = match &self.kind {
@@ -183,6 +194,7 @@ impl FigureSpec {
             }
             FigureKind::Heat { value, x, y, facet } => vec![Some(value), Some(x), Some(y), facet.as_ref()],
             FigureKind::Profile { value, series } => vec![Some(value), Some(series)],
+            FigureKind::OverBound { series, facet } => vec![Some(series), facet.as_ref()],
             FigureKind::Causes { group, facet, .. } => vec![Some(group), facet.as_ref()],
             FigureKind::Plan { .. } => Vec::new(),
         };

@@ -14,6 +14,7 @@ pub use capacity::{Capacity, CapacityError, Factor};
 pub use figures::{FIGURE_KINDS, FigureOptions, figure_from_options};
 pub use wanted::{At, FigureKind, FigureSpec, Filter, Part, PlanView, Scale, TableSpec, Width};
 
+use spillbench_bounds::attribution::When;
 use spillbench_core::formats::Place;
 use spillbench_core::hardware::SpillCost;
 use spillbench_core::schedule::Normalize;
@@ -37,6 +38,12 @@ pub struct Experiment {
     pub seed: u64,
     /// How often each cell is run, under seeds of its own.
     pub repetitions: u32,
+    /// Which graphs are compared with lower bounds.
+    pub bound: When,
+    /// Whether movement is split into what capacity, order, victims and fragmentation cost.
+    pub attribution: bool,
+    /// The best schedule known, named as a schedule is: its bound is what capacity alone forces.
+    pub best_order: Option<At<String>>,
     /// What is varied.
     pub axes: Axes,
     /// Capacities by cache; `*` stands for every cache that is not named.

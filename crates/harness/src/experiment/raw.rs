@@ -21,6 +21,9 @@ pub(super) struct RawFile {
     pub studies: Option<Axis<String>>,
     pub seed: Option<u64>,
     pub repetitions: Option<Spanned<u32>>,
+    pub bound: Option<Spanned<String>>,
+    pub attribution: Option<Spanned<bool>>,
+    pub best_order: Option<Spanned<String>>,
     pub axes: Option<Spanned<RawAxes>>,
     #[serde(default)]
     pub capacities: IndexMap<Spanned<String>, Axis<RawCapacity>>,

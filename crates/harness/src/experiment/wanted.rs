@@ -152,6 +152,13 @@ pub enum FigureKind {
         /// The column of the curves.
         series: At<String>,
     },
+    /// `over-bound`: each case's movement over its lower bound, with the geometric mean per series.
+    OverBound {
+        /// The column of the slots.
+        series: At<String>,
+        /// The column of the panels.
+        facet: Option<At<String>>,
+    },
     /// `causes`: stacked bars of extra data movement.
     Causes {
         /// What the bars are split by.

@@ -73,7 +73,7 @@ fn tight(values: impl Iterator<Item = f64> + Clone, scale: Scale) -> Range {
 }
 
 /// The axes of a panel of slots; returns its plot.
-fn frame(scene: &mut Scene, outer: Rect, (range, label): (&Range, &str), slots: &[&str], column: &str) -> Rect {
+pub fn frame(scene: &mut Scene, outer: Rect, (range, label): (&Range, &str), slots: &[&str], column: &str) -> Rect {
     let slots_label = column_label(column);
     let left = axis::vertical_room(range, label, outer.h - 50.0);
     let names = SlotLabels::fit(slots, (outer.w - left) / slots.len().max(1) as f64);

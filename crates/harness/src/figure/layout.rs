@@ -22,6 +22,8 @@ pub enum Sample {
     Patch(Color),
     /// A line with a mark.
     Curve(Color, Mark),
+    /// A mark.
+    Point(Color, Mark),
     /// A line.
     Line(Stroke),
 }
@@ -81,6 +83,9 @@ fn draw_sample(scene: &mut Scene, sample: Sample, x: f64, y: f64) {
         Sample::Patch(color) => scene.fill(Rect { x: x + 6.0, y: y - 3.0, w: 8.0, h: 6.0 }, color),
         Sample::Curve(color, mark) => {
             scene.line(vec![(x, y), (x + SAMPLE_WIDTH, y)], Stroke::solid(color, 1.0));
+            scene.shapes.push(super::scene::Shape::Mark(mark, (x + SAMPLE_WIDTH / 2.0, y), 2.0, color));
+        }
+        Sample::Point(color, mark) => {
             scene.shapes.push(super::scene::Shape::Mark(mark, (x + SAMPLE_WIDTH / 2.0, y), 2.0, color));
         }
         Sample::Line(stroke) => scene.line(vec![(x, y), (x + SAMPLE_WIDTH, y)], stroke),

@@ -8,6 +8,7 @@ mod bars;
 mod curves;
 mod heat;
 mod layout;
+mod over;
 mod plan;
 mod render;
 pub mod scene;
@@ -69,6 +70,7 @@ pub fn of_rows(table: &Table, spec: &FigureSpec) -> Option<Scene> {
             heat::heat(spec, &rows, &heat::Heat { value, x, y, facet })
         }
         FigureKind::Profile { value, series } => curves::profile(spec, table, &rows, &value.value, &series.value),
+        FigureKind::OverBound { series, facet } => over::over_bound(spec, &rows, &series.value, facet.as_ref()),
         FigureKind::Causes { part, group, facet } => {
             bars::stacked(spec, table, &rows, *part, &group.value, facet.as_ref())
         }
@@ -92,6 +94,7 @@ fn caption(kind: &FigureKind) -> String {
         FigureKind::Profile { value, series } => {
             format!("performance profile of {} by {}", label(&value.value), series.value)
         }
+        FigureKind::OverBound { series, .. } => format!("extra data movement over its lower bound by {}", series.value),
         FigureKind::Causes { group, .. } => format!("extra data movement (bytes) by {} in parts", group.value),
         FigureKind::Plan { view, .. } => format!("{view} of one plan"),
     }

@@ -18,7 +18,7 @@ const KEY_VERSION: u32 = 1;
 /// One combination of axis values.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell<'a> {
-    study: &'a Study,
+    pub(super) study: &'a Study,
     /// Its number, from 0, in the order of the table.
     pub index: u64,
     /// The graph.
@@ -41,12 +41,12 @@ pub struct Cell<'a> {
     pub attempts: u32,
     /// The prefetch window, in op nodes.
     pub prefetch: u32,
-    /// The hash of all that decides its result.
+    /// The hash of all that decides its row.
     pub key: Hash,
-    /// The seed of its heuristic, drawn from the key; below 2⁶³.
+    /// The seed of its heuristic, drawn from all that decides its plan; below 2⁶³.
     pub seed: u64,
     /// Graph, schedule and level of normalising by number.
-    at: [usize; 3],
+    pub(super) at: [usize; 3],
 }
 
 /// Takes the digit of an axis of `n` values off a mixed-radix number.
@@ -92,8 +92,10 @@ impl Study {
             seed: 0,
             at: [g, s, level],
         };
-        cell.key = Hash::of(cell.canonical(self.experiment.seed).as_bytes());
-        cell.seed = (cell.key.0 as u64) >> 1;
+        let canonical = cell.canonical(self.experiment.seed);
+        // What is measured beside the plan has no part in the seed, and so none in the plan.
+        cell.seed = (Hash::of(canonical.as_bytes()).0 as u64) >> 1;
+        cell.key = Hash::of((canonical + &cell.beside()).as_bytes());
         cell
     }
 
@@ -132,6 +134,21 @@ impl<'a> Cell<'a> {
              repetition {repetition}\nseed {base_seed}\n",
             self.graph.hash, self.schedule.hash, self.hardware.hash,
         )
+    }
+
+    /// What is measured beside the plan, as text.
+    fn beside(&self) -> String {
+        let experiment = &self.study.experiment;
+        if !self.is_bounded() {
+            return String::new();
+        }
+        let best = self.graph.best.as_ref().map_or_else(|| "none".to_owned(), |b| b.hash.to_string());
+        if experiment.attribution { format!("bound\nattribution, best {best}\n") } else { "bound\n".to_owned() }
+    }
+
+    /// True when the movement of its plan is split into its causes.
+    pub fn is_attributed(&self) -> bool {
+        self.study.experiment.attribution && self.is_bounded()
     }
 
     /// The level of normalising by name.

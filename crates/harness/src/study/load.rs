@@ -23,6 +23,8 @@ pub struct GraphEntry {
     pub hash: Hash,
     /// The schedules it is planned with.
     pub schedules: Vec<ScheduleEntry>,
+    /// The best schedule known, where the experiment names one.
+    pub best: Option<ScheduleEntry>,
 }
 
 /// A schedule of a graph of a study.
@@ -155,19 +157,22 @@ fn read(located: &Located, experiment: &Experiment, folders: &Folders) -> Result
     };
     let graph = graph.map_err(|problem| vec![Complaint { place, problem }])?;
     let (mut schedules, mut complaints) = (Vec::<ScheduleEntry>::new(), Vec::new());
-    for named in &experiment.axes.schedules {
-        match schedule(&graph, &located.name, &named.value, &folders.base) {
-            Ok(schedule) => {
-                let hash = hash::schedule(&graph, &schedule);
-                schedules.push(ScheduleEntry { name: named.value.clone(), schedule, hash });
-            }
-            Err(problem) => complaints.push(Complaint { place: named.place, problem }),
+    let mut load = |named: &At<String>| match schedule(&graph, &located.name, &named.value, &folders.base) {
+        Ok(schedule) => {
+            let hash = hash::schedule(&graph, &schedule);
+            Some(ScheduleEntry { name: named.value.clone(), schedule, hash })
         }
-    }
+        Err(problem) => {
+            complaints.push(Complaint { place: named.place, problem });
+            None
+        }
+    };
+    schedules.extend(experiment.axes.schedules.iter().filter_map(&mut load));
+    let best = experiment.best_order.as_ref().and_then(&mut load);
     if !complaints.is_empty() {
         return Err(complaints);
     }
-    Ok(GraphEntry { name: located.name.clone(), place, hash: hash::graph(&graph), graph, schedules })
+    Ok(GraphEntry { name: located.name.clone(), place, hash: hash::graph(&graph), graph, schedules, best })
 }
 
 /// Reads a graph from a file of any known form.

@@ -127,6 +127,34 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<Interval>, Vec<IntervalNotice>), TextEr
     if intervals.is_empty() { Err(TextError::Empty) } else { Ok((intervals, notices)) }
 }
 
+/// Writes intervals with an offset for each, in the format that [`read`] reads; alignments and gaps
+/// only where some interval has them.
+///
+/// # Errors
+/// When the writer fails.
+pub fn write_packed(intervals: &[Interval], offsets: &[u64], out: impl std::io::Write) -> std::io::Result<()> {
+    let aligned = intervals.iter().any(|i| i.alignment > 1);
+    let gapped = intervals.iter().any(|i| !i.gaps.is_empty());
+    let mut csv = csv::Writer::from_writer(out);
+    let optional = |column: &'static str, there: bool| there.then_some(column);
+    let header = ["id", "lower", "upper", "size"].into_iter().chain(optional("alignment", aligned));
+    csv.write_record(header.chain(optional("gaps", gapped)).chain(["offset"]))?;
+    for (i, offset) in intervals.iter().zip(offsets) {
+        let fixed = [i.id.clone(), i.lower.to_string(), i.upper.to_string(), i.size.to_string()];
+        let alignment = aligned.then(|| i.alignment.to_string());
+        let gaps = gapped.then(|| i.gaps.iter().map(Gap::to_string).collect::<Vec<_>>().join(" "));
+        csv.write_record(fixed.into_iter().chain(alignment).chain(gaps).chain([offset.to_string()]))?;
+    }
+    csv.flush()
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.lower, self.upper)?;
+        self.window.map_or(Ok(()), |(low, high)| write!(f, "@{low}:{high}"))
+    }
+}
+
 fn broken(error: &csv::Error) -> TextError {
     TextError::NotText { line: error.position().map_or(0, csv::Position::line) }
 }

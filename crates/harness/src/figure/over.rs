@@ -1,0 +1,155 @@
+//! Movement over its lower bound: a mark for each case and the geometric mean of each series, so that
+//! what is left to gain is seen, and not only who is ahead.
+
+use super::axis::{Range, look, number};
+use super::bars::frame;
+use super::layout::{Panel, Sample, facets, head, of_facet, ordered, page_width, panels};
+use super::scene::{Align, Color, Mark, Scene, Shape, Stroke};
+use crate::experiment::{At, FigureSpec};
+use crate::stats;
+use crate::table::Row;
+use std::fmt::Write;
+
+/// The column of the ratios.
+const RATIO: &str = "over_bound";
+/// The room above the plot for the means.
+const HEADROOM: f64 = 24.0;
+/// The share of a slot over which its marks are spread.
+const SPREAD: f64 = 0.62;
+const MEAN: Stroke = Stroke::solid(look::INK, 1.3);
+const OPTIMAL: Stroke = Stroke::solid(Color::rgb(120, 120, 120), 0.6);
+
+/// What one series came to.
+struct Ratios {
+    /// Movement over bound of each case that has it, rising.
+    finite: Vec<f64>,
+    /// Cases that move although their bound is 0.
+    boundless: usize,
+    /// Cases without a plan or without a bound.
+    without: usize,
+}
+
+impl Ratios {
+    fn of(rows: &[Row<'_>], by: &str, series: &str) -> Self {
+        let (mut finite, mut boundless, mut without) = (Vec::new(), 0, 0);
+        for row in rows.iter().filter(|row| row.text(by) == series) {
+            match (row.number(RATIO), row.number("bound")) {
+                (Some(ratio), _) => finite.push(ratio),
+                (None, Some(_)) => boundless += 1,
+                (None, None) => without += 1,
+            }
+        }
+        finite.sort_unstable_by(f64::total_cmp);
+        Self { finite, boundless, without }
+    }
+
+    fn mean(&self) -> Option<f64> {
+        stats::geometric_mean(&self.finite, 0).map(|interval| interval.mean)
+    }
+}
+
+/// Draws the figure.
+pub fn over_bound(spec: &FigureSpec, rows: &[Row<'_>], series: &str, facet: Option<&At<String>>) -> Scene {
+    let mut scene = Scene::new(page_width(spec.width), 0.0);
+    let names = ordered(rows, series);
+    let boundless = rows.iter().any(|row| row.number(RATIO).is_none() && row.number("bound").is_some());
+    let mut legend = vec![
+        ("a case".to_owned(), Sample::Point(look::series(0), Mark::Disc)),
+        ("geometric mean".to_owned(), Sample::Line(MEAN)),
+        ("lower bound".to_owned(), Sample::Line(OPTIMAL)),
+    ];
+    if boundless {
+        legend.push(("moves though the bound is 0".to_owned(), Sample::Point(look::NOTHING, Mark::Cross)));
+    }
+    let top = head(&mut scene, spec.title.as_deref(), &legend);
+    let facets = facets(rows, facet);
+    let height = if facets.len() > 1 { 150.0 } else { 175.0 };
+    for panel in panels(&mut scene, top, &facets, height, names.len()) {
+        draw_panel(&mut scene, &panel, &of_facet(rows, facet, panel.facet), series, &names);
+    }
+    scene
+}
+
+fn draw_panel(scene: &mut Scene, panel: &Panel<'_>, rows: &[Row<'_>], by: &str, names: &[&str]) {
+    let ratios: Vec<Ratios> = names.iter().map(|name| Ratios::of(rows, by, name)).collect();
+    let most = ratios.iter().filter_map(|r| r.finite.last().copied()).fold(1.2, f64::max);
+    let range = Range::log_between(1.0, most * 1.04, &ticks(most));
+    let outer = panel.outer.inset(0.0, HEADROOM, 0.0, 0.0);
+    let plot = frame(scene, outer, (&range, "movement over lower bound"), names, by);
+    scene.line(vec![(plot.x, plot.bottom()), (plot.right(), plot.bottom())], OPTIMAL);
+    let slot = plot.w / names.len().max(1) as f64;
+    for (k, (name, ratios)) in names.iter().zip(&ratios).enumerate() {
+        let middle = plot.x + (k as f64 + 0.5) * slot;
+        let y = |ratio: f64| plot.bottom() - range.share(ratio) * plot.h;
+        let marks = ratios.finite.iter().enumerate();
+        scene.shapes.extend(marks.map(|(i, &ratio)| {
+            let at = (middle + spread(i) * SPREAD * slot, y(ratio));
+            Shape::Mark(Mark::Disc, at, 1.4, look::series(k))
+        }));
+        let above = (0..ratios.boundless).map(|i| (middle + spread(i) * SPREAD * slot, plot.y));
+        scene.shapes.extend(above.map(|at| Shape::Mark(Mark::Cross, at, 1.6, look::NOTHING)));
+        let mean = ratios.mean();
+        if let Some(mean) = mean {
+            let half = slot * (SPREAD + 0.2) / 2.0;
+            scene.line(vec![(middle - half, y(mean)), (middle + half, y(mean))], MEAN);
+            if slot >= look::SMALL + 0.5 {
+                let text = number((mean * 1000.0).round() / 1000.0);
+                scene.turned((middle, plot.y - 4.0), text, look::SMALL, look::INK, Align::Left);
+            }
+        }
+        describe(scene, panel.facet, (by, name), ratios, mean);
+    }
+}
+
+/// Where the i-th mark stands within its slot, from −½ to ½: neighbours far apart, the same each
+/// time (multiples of the golden ratio).
+fn spread(i: usize) -> f64 {
+    (i as f64 * 0.618_033_988_75 + 0.5).fract() - 0.5
+}
+
+/// Round ratios between 1 and `most`, few enough to be read.
+fn ticks(most: f64) -> Vec<f64> {
+    match most {
+        m if m < 1.5 => vec![1.0, 1.1, 1.2, 1.3, 1.4, 1.5],
+        m if m < 4.0 => vec![1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0],
+        m if m < 60.0 => vec![1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0],
+        m => (0..=m.log10().ceil() as i32).map(|k| 10f64.powi(k)).collect(),
+    }
+}
+
+/// Adds a series to the description of the figure.
+fn describe(scene: &mut Scene, facet: &str, (by, name): (&str, &str), ratios: &Ratios, mean: Option<f64>) {
+    let facet = if facet.is_empty() { String::new() } else { format!("{facet}; ") };
+    let optimal = ratios.finite.iter().filter(|r| **r <= 1.0).count();
+    let mean = mean.map_or_else(|| "none".to_owned(), number);
+    // Writing into a String does not fail.
+    let _ = writeln!(
+        scene.description,
+        "{facet}{by}={name}: geometric mean {mean} over {} cases, {optimal} at the bound, {} move though it is 0, {} \
+         without",
+        ratios.finite.len(),
+        ratios.boundless,
+        ratios.without
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_spread_over_their_slot() {
+        let places: Vec<f64> = (0..100).map(spread).collect();
+        assert!(places.iter().all(|p| (-0.5..0.5).contains(p)) && places[0] == 0.0);
+        let tenths: std::collections::BTreeSet<i64> = places.iter().map(|p| (p * 10.0).floor() as i64).collect();
+        assert_eq!(tenths.len(), 10);
+    }
+
+    #[test]
+    fn ticks_begin_at_the_bound() {
+        for most in [1.2, 2.0, 30.0, 1e5] {
+            let ticks = ticks(most);
+            assert!(ticks[0] == 1.0 && ticks.is_sorted() && *ticks.last().unwrap() * 1.5 >= most.min(50.0), "{most}");
+        }
+    }
+}

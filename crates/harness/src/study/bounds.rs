@@ -1,0 +1,105 @@
+//! The lower bounds of a study: one for each graph, schedule, level of normalising and set of
+//! capacities, whatever the number of cells that it serves.
+//!
+//! The cells of one bound stand side by side, so several threads ask for it at once and all but one
+//! wait. A bound is itself computed in parallel, and a thread that waits for its parts takes up
+//! other work meanwhile; were that another cell of the same bound, it would wait for itself. So
+//! bounds have threads of their own, and whoever needs one sleeps until it is there.
+
+use super::{Cell, Study};
+use spillbench_bounds::{BoundKind, Cover, bound};
+use spillbench_core::{Bytes, Machine, Schedule};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What a bound is of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    graph: usize,
+    /// The schedule by number; `None` for the best one known.
+    schedule: Option<usize>,
+    level: usize,
+    capacities: Vec<Bytes>,
+    cover: Cover,
+}
+
+/// A bound, or why there is none.
+type Slot = Arc<OnceLock<Result<(Bytes, BoundKind), String>>>;
+
+/// The bounds found so far, and the threads that find them.
+#[derive(Debug, Default)]
+pub(super) struct Bounds {
+    known: Mutex<HashMap<Key, Slot>>,
+    pool: OnceLock<Result<rayon::ThreadPool, String>>,
+}
+
+impl Bounds {
+    fn get(
+        &self,
+        key: Key,
+        find: impl FnOnce() -> Result<(Bytes, BoundKind), String> + Send,
+    ) -> Result<(Bytes, BoundKind), String> {
+        // What is in the map is whole at every moment, whoever panicked.
+        let slot = self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
+        slot.get_or_init(|| self.aside(find)).clone()
+    }
+
+    /// Runs `work` on the threads for bounds; this thread does nothing else until it is done.
+    fn aside<T: Send>(&self, work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+        let threads = rayon::current_num_threads();
+        let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string());
+        let pool = self.pool.get_or_init(build).as_ref().map_err(Clone::clone)?;
+        // Waiting inside a thread of another pool would let it take up work of that pool.
+        let done = std::thread::scope(|scope| scope.spawn(|| pool.install(work)).join());
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Cell<'_> {
+    /// True when its plan is compared with a lower bound.
+    pub fn is_bounded(&self) -> bool {
+        self.study.experiment.bound.applies(&self.graph.graph)
+    }
+
+    /// No plan of its schedule that `cover` describes moves less.
+    ///
+    /// # Errors
+    /// Why there is no bound, in words.
+    pub fn bound(&self, cover: Cover) -> Result<(Bytes, BoundKind), String> {
+        self.bound_of(Some(self.at[1]), self.normalized(), cover)
+    }
+
+    /// As [`Cell::bound`], of the best schedule known; `None` when the experiment names none.
+    ///
+    /// # Errors
+    /// Why there is no bound, in words.
+    pub fn best_bound(&self, cover: Cover) -> Result<Option<Bytes>, String> {
+        let Some(best) = &self.graph.best else { return Ok(None) };
+        let schedule = best.schedule.clone().normalized(&self.graph.graph, self.normalize);
+        self.bound_of(None, &schedule, cover).map(|(value, _)| Some(value))
+    }
+
+    fn bound_of(
+        &self,
+        schedule: Option<usize>,
+        normalized: &Schedule,
+        cover: Cover,
+    ) -> Result<(Bytes, BoundKind), String> {
+        let graph = &self.graph.graph;
+        let machine = Machine::resolve(graph, &self.hardware.hardware);
+        let machine = machine.map_err(|errors| errors.first().map_or_else(String::new, ToString::to_string))?;
+        let capacities = graph.caches().map(|c| machine.cache(c).capacity).collect();
+        let key = Key { graph: self.at[0], schedule, level: self.at[2], capacities, cover };
+        self.study.bounds.get(key, || {
+            bound(graph, &machine, normalized, cover).map(|b| (b.value, b.kind)).map_err(|e| e.to_string())
+        })
+    }
+}
+
+impl Study {
+    /// How many bounds the cells share, by schedule, level and hardware.
+    pub(crate) fn bound_count(&self) -> u64 {
+        let schedules: usize = self.graphs.iter().map(|g| g.schedules.len()).sum();
+        (schedules * self.experiment.axes.normalize.len()) as u64 * self.hardware.len() as u64
+    }
+}
