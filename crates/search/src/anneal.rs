@@ -5,6 +5,7 @@ use crate::evaluator::{Change, Evaluator};
 use crate::model::{ItemIx, Model};
 use crate::moves::Neighbourhood;
 use crate::ties::Ties;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Evaluations after which the whole order is simulated anew: windows keep decisions that the whole
 /// would make differently.
@@ -16,6 +17,15 @@ pub(crate) struct Candidate {
     pub cost: u64,
     pub order: Vec<ItemIx>,
     pub hits: Vec<bool>,
+}
+
+impl Candidate {
+    /// A hash of the order and of what stays resident.
+    pub(crate) fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.order, &self.hits).hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 /// A falling temperature.

@@ -14,6 +14,7 @@ use crate::ties::Ties;
 use spillbench_core::checker::check;
 use spillbench_core::planner::{PlanError, Workspace};
 use spillbench_core::{Graph, Machine, Plan, Schedule};
+use std::collections::HashSet;
 
 /// How to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +109,8 @@ pub fn search(
     let progress = Progress { evaluations: 0, best: value, start: value };
     monitor.improved(&first, progress);
     let found = Found { plan: first, value, progress };
-    let mut archipelago = Archipelago { model: &model, objective, config, workspace, found, best: None };
+    let realized = HashSet::new();
+    let mut archipelago = Archipelago { model: &model, objective, config, workspace, found, best: None, realized };
     archipelago.settle(&ties, start, stop, monitor);
     Ok(archipelago.found)
 }
@@ -121,6 +123,8 @@ struct Archipelago<'a> {
     found: Found,
     /// The best order by the evaluator, whether or not its plan is the best.
     best: Option<Candidate>,
+    /// Hashes of the orders that were made plans, with what stays resident in them.
+    realized: HashSet<u64>,
 }
 
 /// An island between two meetings.
@@ -145,7 +149,7 @@ impl<'a> Archipelago<'a> {
         }
         let starts = self.starts(ties, start);
         for candidate in &starts {
-            self.realize(candidate, monitor);
+            self.realize(candidate, stop, monitor);
             if stop() {
                 return;
             }
@@ -172,7 +176,7 @@ impl<'a> Archipelago<'a> {
                 island.made = island.annealer.run(share, &|| stop());
             });
             idle = if islands.iter().all(|i| i.made == 0) { idle + 1 } else { 0 };
-            self.meet(&mut islands, monitor);
+            self.meet(&mut islands, stop, monitor);
         }
     }
 
@@ -220,7 +224,7 @@ impl<'a> Archipelago<'a> {
     }
 
     /// Turns the islands' new bests into plans.
-    fn meet(&mut self, islands: &mut [Island<'_>], monitor: &mut dyn Monitor) {
+    fn meet(&mut self, islands: &mut [Island<'_>], stop: &(dyn Fn() -> bool + Sync), monitor: &mut dyn Monitor) {
         for island in islands.iter_mut() {
             self.found.progress.evaluations += std::mem::take(&mut island.made);
         }
@@ -229,19 +233,24 @@ impl<'a> Archipelago<'a> {
             if best.cost < island.realized {
                 island.realized = best.cost;
                 let best = best.clone();
-                self.realize(&best, monitor);
+                self.realize(&best, stop, monitor);
             }
         }
         monitor.met(self.found.progress);
     }
 
     /// Makes a plan of an order if it may be better than the best.
-    fn realize(&mut self, candidate: &Candidate, monitor: &mut dyn Monitor) {
+    fn realize(&mut self, candidate: &Candidate, stop: &(dyn Fn() -> bool + Sync), monitor: &mut dyn Monitor) {
         if self.best.as_ref().is_none_or(|b| candidate.cost < b.cost) {
             self.best = Some(candidate.clone());
         }
         let (graph, machine) = (self.model.graph(), self.model.machine());
-        let plan = self.objective.realize(self.model, &candidate.order, &candidate.hits, &mut self.workspace);
+        let hopeless = self.objective.promise(self.model, candidate.cost) >= self.found.value;
+        if hopeless || !self.realized.insert(candidate.hash()) {
+            return;
+        }
+        let (order, hits) = (&candidate.order, &candidate.hits);
+        let plan = self.objective.realize_until(self.model, order, hits, &mut self.workspace, &|| stop());
         let Ok(plan) = plan else { return };
         let Some(value) = self.objective.value(graph, machine, &plan) else { return };
         if value < self.found.value && check(graph, machine, &plan).is_valid() {

@@ -25,6 +25,7 @@ mod anneal;
 mod cluster;
 mod demand;
 mod draw;
+mod effort;
 mod evaluator;
 mod islands;
 mod model;

@@ -23,6 +23,12 @@ pub trait Objective: Sync {
     /// The value of a valid plan; `None` when it breaks what the objective demands of a schedule.
     fn value(&self, graph: &Graph, machine: &Machine, plan: &Plan) -> Option<u64>;
 
+    /// The least value that a plan of an order of this cost is expected to have: the search makes no
+    /// plan of an order that promises nothing better than what it has.
+    fn promise(&self, _model: &Model<'_>, _cost: u64) -> u64 {
+        0
+    }
+
     /// A valid plan of an order of items; `hits` are those of the evaluator.
     ///
     /// # Errors
@@ -34,16 +40,23 @@ pub trait Objective: Sync {
         hits: &[bool],
         workspace: &mut Workspace,
     ) -> Result<Plan, PlanError> {
-        let all;
-        let hits = if hits.len() == model.access_count() {
-            hits
-        } else {
-            let mut residency = Residency::new(model);
-            residency.reset(order);
-            all = residency.hits();
-            &all
-        };
-        realize::realize(model, order, hits, workspace)
+        realize::realize(model, order, hits, workspace, &|| false)
+    }
+
+    /// As [`Objective::realize`], for which it stands by default; what may take long tries nothing
+    /// more once `stop` says so.
+    ///
+    /// # Errors
+    /// When no plan exists.
+    fn realize_until(
+        &self,
+        model: &Model<'_>,
+        order: &[ItemIx],
+        hits: &[bool],
+        workspace: &mut Workspace,
+        _stop: &dyn Fn() -> bool,
+    ) -> Result<Plan, PlanError> {
+        self.realize(model, order, hits, workspace)
     }
 }
 
@@ -69,6 +82,21 @@ impl Objective for LeastMovement {
     fn value(&self, graph: &Graph, _machine: &Machine, plan: &Plan) -> Option<u64> {
         Some(realize::movement(graph, plan))
     }
+
+    fn promise(&self, model: &Model<'_>, cost: u64) -> u64 {
+        cost.saturating_mul(1 << Residency::shift_of(model))
+    }
+
+    fn realize_until(
+        &self,
+        model: &Model<'_>,
+        order: &[ItemIx],
+        hits: &[bool],
+        workspace: &mut Workspace,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Plan, PlanError> {
+        realize::realize(model, order, hits, workspace, stop)
+    }
 }
 
 /// Least peak demand, capacities ignored, with at most one live buffer in each exclusive cache.
@@ -91,6 +119,17 @@ impl Objective for LeastPeak {
     fn value(&self, graph: &Graph, machine: &Machine, plan: &Plan) -> Option<u64> {
         let exclusive = crate::peak::keeps_exclusive(graph, machine, plan);
         exclusive.then(|| measure(graph, machine, plan).ok().map(|m| m.peak_demand.0))?
+    }
+
+    fn realize_until(
+        &self,
+        model: &Model<'_>,
+        order: &[ItemIx],
+        hits: &[bool],
+        workspace: &mut Workspace,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Plan, PlanError> {
+        realize::realize(model, order, hits, workspace, stop)
     }
 }
 

@@ -5,6 +5,7 @@
 //! overlap in time and in address. Several rules are tried; each either places all segments or gives
 //! up. None moves a byte more than the orders and decisions it is given.
 
+use crate::effort::Effort;
 use crate::model::{ItemIx, Model};
 use spillbench_core::index::{BufIx, CacheIx, NodeIx};
 use spillbench_core::plan::{Placed, Plan, Spill, SpillIds};
@@ -13,8 +14,10 @@ use spillbench_core::{Graph, NodeKind};
 use std::cmp::Reverse;
 use typed_index_collections::{TiVec, ti_vec};
 
-/// How many pairs of segments may be compared, at most, for one cache.
-const WORK: usize = 100_000_000;
+/// How many pairs of segments may be compared for one plan: for each of its segments, and in any
+/// case.
+const WORK_PER_SEGMENT: u64 = 2048;
+const WORK: u64 = 1 << 18;
 
 /// A residency segment, both ends included, in steps.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +36,12 @@ impl Segment {
 }
 
 /// The plan of an order whose accesses find their buffers as `hits` says; `None` when no rule finds
-/// addresses for it.
-pub(crate) fn pack(model: &Model<'_>, order: &[ItemIx], hits: &[bool]) -> Option<Plan> {
+/// addresses for it within bounded work, or `stop` says so.
+pub(crate) fn pack(model: &Model<'_>, order: &[ItemIx], hits: &[bool], stop: &dyn Fn() -> bool) -> Option<Plan> {
     let mut segments = segments(model, order, hits);
+    let mut effort = Effort::new(WORK + WORK_PER_SEGMENT * segments.len() as u64, stop);
     for cache in model.graph().caches() {
-        place(model, cache, &mut segments)?;
+        place(model, cache, &mut segments, &mut effort)?;
     }
     emit(model, order, &segments)
 }
@@ -63,14 +67,13 @@ fn segments(model: &Model<'_>, order: &[ItemIx], hits: &[bool]) -> Vec<Segment> 
 }
 
 /// Finds addresses for the segments of one cache.
-fn place(model: &Model<'_>, cache: CacheIx, segments: &mut [Segment]) -> Option<()> {
+fn place(model: &Model<'_>, cache: CacheIx, segments: &mut [Segment], effort: &mut Effort<'_>) -> Option<()> {
     let capacity = model.machine().cache(cache).capacity.0;
     let members: Vec<usize> =
         (0..segments.len()).filter(|&s| model.graph().buf(segments[s].buf).cache == cache).collect();
     let mut local: Vec<Segment> = members.iter().map(|&s| segments[s]).collect();
-    let placed = RULES.iter().any(|&rule| in_time_order(&mut local, capacity, rule)) || by_size(&mut local, capacity);
-    if !placed {
-        return None;
+    if !RULES.iter().any(|&rule| in_time_order(&mut local, capacity, rule, effort).is_some()) {
+        by_size(&mut local, capacity, effort)?;
     }
     members.iter().zip(&local).for_each(|(&s, l)| segments[s].offset = l.offset);
     Some(())
@@ -91,7 +94,7 @@ enum Rule {
 
 const RULES: [Rule; 4] = [Rule::BySize, Rule::BestFit, Rule::FirstFit, Rule::ByDuration];
 
-fn in_time_order(segments: &mut [Segment], capacity: u64, rule: Rule) -> bool {
+fn in_time_order(segments: &mut [Segment], capacity: u64, rule: Rule, effort: &mut Effort<'_>) -> Option<()> {
     let count = segments.len().max(1) as u128;
     let mean_size = segments.iter().map(|s| u128::from(s.size)).sum::<u128>() / count;
     let duration = |s: &Segment| u128::from(s.end - s.start);
@@ -99,6 +102,7 @@ fn in_time_order(segments: &mut [Segment], capacity: u64, rule: Rule) -> bool {
     // The residents by address: start, end, and the step at which each leaves.
     let mut residents: Vec<(u64, u64, u32)> = Vec::new();
     for s in segments {
+        effort.spend(residents.len())?;
         residents.retain(|r| r.2 >= s.start);
         let bounds = residents.iter().map(|r| (r.0, r.1)).chain([(capacity, capacity)]);
         let mut floor = 0;
@@ -118,26 +122,24 @@ fn in_time_order(segments: &mut [Segment], capacity: u64, rule: Rule) -> bool {
             _ if low => { holes }.next().map(|h| h.0),
             _ => holes.last().map(|h| h.1 - s.size),
         };
-        let Some(offset) = offset else { return false };
+        let offset = offset?;
         s.offset = offset;
         let at = residents.partition_point(|r| r.0 < offset);
         residents.insert(at, (offset, offset + s.size, s.end));
     }
-    true
+    Some(())
 }
 
 /// Places the largest first, each as low as those placed allow; one that finds no room moves to the
-/// front and all begins anew.
-fn by_size(segments: &mut [Segment], capacity: u64) -> bool {
+/// front and all begins anew. `None` when that does not end in time.
+fn by_size(segments: &mut [Segment], capacity: u64, effort: &mut Effort<'_>) -> Option<()> {
     let mut order: Vec<usize> = (0..segments.len()).collect();
     order.sort_by_key(|&s| (Reverse(segments[s].size), Reverse(segments[s].end - segments[s].start)));
-    let mut work = WORK;
     let mut taken: Vec<(u64, u64)> = Vec::new();
     loop {
         let mut failed = None;
         for i in 0..order.len() {
-            let Some(rest) = work.checked_sub(i + 1) else { return false };
-            work = rest;
+            effort.spend(i + 1)?;
             let s = segments[order[i]];
             taken.clear();
             let met = order[..i].iter().map(|&o| &segments[o]).filter(|o| o.meets(&s));
@@ -157,8 +159,8 @@ fn by_size(segments: &mut [Segment], capacity: u64) -> bool {
             segments[order[i]].offset = floor;
         }
         match failed {
-            None => return true,
-            Some(0) => return false,
+            None => return Some(()),
+            Some(0) => return None,
             Some(i) => order[..=i].rotate_right(1),
         }
     }

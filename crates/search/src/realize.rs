@@ -1,8 +1,10 @@
 //! From an order to a plan: packed whole where that succeeds, otherwise by the planner under many
 //! policies, the cheapest taken.
 
+use crate::evaluator::Evaluator;
 use crate::model::{ItemIx, Model};
 use crate::pack;
+use crate::residency::Residency;
 use spillbench_core::checker::check;
 use spillbench_core::heuristic::{Request, View};
 use spillbench_core::index::{BufIx, Pos};
@@ -16,7 +18,9 @@ pub fn movement(graph: &Graph, plan: &Plan) -> u64 {
     bufs.fold(0, |sum, b| sum.saturating_add(graph.buf(b).movement().0))
 }
 
-/// The cheapest valid plan found for an order of items whose accesses hit as `hits` says.
+/// The cheapest valid plan found for an order of items whose accesses hit as `hits` says, or as
+/// [`Residency`] says where `hits` is empty. Once `stop`
+/// says so, no further policy is tried.
 ///
 /// # Errors
 /// As [`planner::plan`].
@@ -25,15 +29,25 @@ pub(crate) fn realize(
     order: &[ItemIx],
     hits: &[bool],
     workspace: &mut Workspace,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Plan, PlanError> {
+    let all;
+    let hits = if hits.len() == model.access_count() {
+        hits
+    } else {
+        let mut residency = Residency::new(model);
+        residency.reset(order);
+        all = residency.hits();
+        &all
+    };
     let (graph, machine) = (model.graph(), model.machine());
-    if let Some(plan) = pack::pack(model, order, hits).filter(|p| check(graph, machine, p).is_valid()) {
+    if let Some(plan) = pack::pack(model, order, hits, stop).filter(|p| check(graph, machine, p).is_valid()) {
         return Ok(plan);
     }
     let schedule = model.schedule(order);
     let misses = misses(model, order, hits, &schedule);
     let all = CHAINS.iter().flat_map(|&c| Placement::ALL.iter().map(move |p| (c, p.0)));
-    plan_cheaply(graph, machine, &schedule, &misses, &all.collect::<Vec<_>>(), workspace)
+    plan_cheaply(graph, machine, &schedule, &misses, &all.collect::<Vec<_>>(), workspace, stop)
 }
 
 /// The cheaper plan of a schedule as it stands under the two policies that most often win.
@@ -47,7 +61,7 @@ pub(crate) fn plan_schedule(
     workspace: &mut Workspace,
 ) -> Result<Plan, PlanError> {
     let policies = [(CHAINS[0], Placement::TwoEnded), (CHAINS[1], Placement::BestFit)];
-    plan_cheaply(graph, machine, schedule, &ti_vec![Vec::new(); graph.buffer_count()], &policies, workspace)
+    plan_cheaply(graph, machine, schedule, &ti_vec![Vec::new(); graph.buffer_count()], &policies, workspace, &|| false)
 }
 
 type Policy = (&'static [Strategy], Placement);
@@ -65,10 +79,14 @@ fn plan_cheaply(
     misses: &TiVec<BufIx, Vec<Pos>>,
     policies: &[Policy],
     workspace: &mut Workspace,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Plan, PlanError> {
     let mut best: Option<(u64, Plan)> = None;
     let mut failure = None;
-    for &(strategies, placement) in policies {
+    for (i, &(strategies, placement)) in policies.iter().enumerate() {
+        if i > 0 && stop() {
+            break;
+        }
         let config = PlannerConfig { strategies: strategies.to_vec(), placement, ..Default::default() };
         match planner::plan(graph, machine, schedule, &config, &mut Guided { misses }, workspace) {
             Ok(plan) => {

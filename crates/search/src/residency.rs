@@ -51,6 +51,11 @@ impl<'a> Residency<'a> {
         self.shift
     }
 
+    /// As [`Residency::shift`], of a model.
+    pub(crate) fn shift_of(model: &Model<'_>) -> u32 {
+        cost_shift(model)
+    }
+
     /// The buffers of the caches that some order overfills.
     pub fn contested(&self) -> impl Iterator<Item = BufIx> + '_ {
         self.caches.iter().flat_map(|c| c.members.iter().copied())
