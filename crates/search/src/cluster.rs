@@ -185,7 +185,8 @@ struct Rating {
 
 impl Rating {
     fn is_below(&self, other: &Self) -> bool {
-        self.loaded * other.touched.max(1) < other.loaded * self.touched.max(1)
+        let (mine, theirs) = (self.loaded * other.touched.max(1), other.loaded * self.touched.max(1));
+        mine < theirs || (mine == theirs && self.touched > other.touched)
     }
 }
 

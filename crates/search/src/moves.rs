@@ -11,6 +11,8 @@
 //!
 //! *Zip* advances the users of two generated buffers in lockstep, paired by shared operands.
 
+mod blocks;
+
 use crate::draw::Draw;
 use crate::evaluator::{Evaluator, Gap};
 use crate::model::{ItemIx, Model};
@@ -93,15 +95,16 @@ impl<'a> Neighbourhood<'a> {
             return false;
         }
         self.stamp += 1;
-        let proposed = match draw.below(16) {
-            0..6 => match evaluator.fault(draw.bits()) {
+        let proposed = match draw.below(32) {
+            0..10 => match evaluator.fault(draw.bits()) {
                 Some(gap) => self.close_gap(gap, draw),
                 None => self.segment(draw),
             },
-            6..10 => self.segment(draw),
-            10..12 => self.users(draw),
-            12..14 => self.beside(draw),
-            _ => self.zip(draw),
+            10..18 => self.segment(draw),
+            18..21 => self.users(draw),
+            21..25 => self.beside(draw),
+            25..29 => self.zip(draw),
+            _ => self.blocks(draw).or_else(|| self.segment(draw)),
         };
         proposed.is_some() && self.trim()
     }
