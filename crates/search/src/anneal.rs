@@ -130,7 +130,8 @@ impl<'a> Annealer<'a> {
     }
 
     fn step(&mut self) {
-        if !self.hood.propose(&*self.evaluator, &mut self.draw) {
+        // A move drawn that changes nothing is drawn again, a few times.
+        if !(0..4).any(|_| self.hood.propose(&*self.evaluator, &mut self.draw)) {
             return;
         }
         let (first, items) = self.hood.proposal();

@@ -27,6 +27,7 @@ pub(crate) fn order(model: &Model<'_>, ties: &Ties) -> Vec<ItemIx> {
         time: 0,
     };
     let blocked = clusters.items.iter().enumerate().map(|(c, items)| clusters.waits(model, c, items)).collect();
+    let left = clusters.users.iter().map(|users| users.len() as u32).collect();
     let builder = Builder {
         model,
         ties,
@@ -36,6 +37,7 @@ pub(crate) fn order(model: &Model<'_>, ties: &Ties) -> Vec<ItemIx> {
         clusters,
         past,
         done: vec![false; model.len()],
+        left,
         order: Vec::new(),
         pairs: per_step.clamp(16, 4096),
     };
@@ -171,22 +173,28 @@ struct Builder<'a> {
     readiness: Readiness,
     past: Past,
     done: Vec<bool>,
+    /// The clusters still to be laid that use each buffer.
+    left: TiVec<BufIx, u32>,
     order: Vec<ItemIx>,
     /// Pairs to look at in one step.
     pairs: usize,
 }
 
-/// What a candidate would cost: bytes loaded of bytes touched.
+/// What a candidate would cost: bytes loaded of bytes touched; and what use is left for the bytes it
+/// touches: each times the clusters that will want it later.
 #[derive(Clone, Copy, Debug)]
 struct Rating {
     loaded: u128,
     touched: u128,
+    future: u128,
 }
 
 impl Rating {
+    /// Where the cost is the same, the more use is left the better: the longer what is resident then
+    /// serves, the fewer times all is exchanged.
     fn is_below(&self, other: &Self) -> bool {
         let (mine, theirs) = (self.loaded * other.touched.max(1), other.loaded * self.touched.max(1));
-        mine < theirs || (mine == theirs && self.touched > other.touched)
+        mine < theirs || (mine == theirs && self.future > other.future)
     }
 }
 
@@ -235,7 +243,10 @@ impl Builder<'_> {
         let mut partners: Vec<u32> = Vec::new();
         for &one in &self.ready {
             let (loaded, touched) = (bytes(one, true), bytes(one, false));
-            offer(Rating { loaded, touched }, (one, None));
+            let mine = &self.clusters.bufs[one as usize];
+            let use_left = |b: BufIx, taken: u32| u128::from(size(b)) * u128::from(self.left[b].saturating_sub(taken));
+            let future = mine.iter().map(|&b| use_left(b, 1)).sum::<u128>();
+            offer(Rating { loaded, touched, future }, (one, None));
             partners.clear();
             for &b in &self.clusters.bufs[one as usize] {
                 let later = self.clusters.users[b].iter().filter(|&&two| two > one && self.ready.contains(&two));
@@ -245,11 +256,17 @@ impl Builder<'_> {
             partners.dedup();
             for &two in partners.iter().take(pairs) {
                 pairs -= 1;
-                let mine = &self.clusters.bufs[one as usize];
-                let theirs = self.clusters.bufs[two as usize].iter().filter(|&&b| !is_hit(b));
-                let more = theirs.filter(|b| mine.binary_search(b).is_err()).map(|&b| u128::from(size(b)));
-                let loaded = loaded + more.sum::<u128>();
-                offer(Rating { loaded, touched: touched + bytes(two, false) }, (one, Some(two)));
+                let (mut loaded, mut future) = (loaded, future);
+                for &b in &self.clusters.bufs[two as usize] {
+                    if mine.binary_search(&b).is_ok() {
+                        // The second use of what both use is one less to come.
+                        future -= u128::from(size(b)).min(future);
+                    } else {
+                        future += use_left(b, 1);
+                        loaded += if is_hit(b) { 0 } else { u128::from(size(b)) };
+                    }
+                }
+                offer(Rating { loaded, touched: touched + bytes(two, false), future }, (one, Some(two)));
             }
         }
         best.map(|b| b.1)
@@ -274,8 +291,18 @@ impl Builder<'_> {
         }
     }
 
-    fn lay(&mut self, cluster: u32) {
+    /// Takes a cluster from those to be laid.
+    fn take(&mut self, cluster: u32) {
         self.ready.remove(&cluster);
+        self.clusters.bufs[cluster as usize].iter().for_each(|&b| self.left[b] -= 1);
+    }
+
+    fn lay(&mut self, cluster: u32) {
+        self.take(cluster);
+        self.lay_items(cluster);
+    }
+
+    fn lay_items(&mut self, cluster: u32) {
         for i in 0..self.clusters.items[cluster as usize].len() {
             self.put(self.clusters.items[cluster as usize][i]);
         }
@@ -284,8 +311,8 @@ impl Builder<'_> {
     /// Lays two clusters in lockstep: each item of the first, then the item of the second that
     /// shares a buffer with it, each after what it waits for.
     fn lay_zipped(&mut self, one: u32, two: u32) {
-        self.ready.remove(&one);
-        self.ready.remove(&two);
+        self.take(one);
+        self.take(two);
         let mut stack = Vec::new();
         for i in 0..self.clusters.items[one as usize].len() {
             let item = self.clusters.items[one as usize][i];
@@ -303,7 +330,7 @@ impl Builder<'_> {
                 }
             }
         }
-        self.lay(two);
+        self.lay_items(two);
     }
 
     fn partner(&self, item: ItemIx, cluster: u32) -> Option<ItemIx> {
