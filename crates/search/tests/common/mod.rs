@@ -3,6 +3,8 @@
 
 #![allow(dead_code)]
 
+pub mod brute;
+
 use proptest::prelude::*;
 use spillbench_core::index::CacheIx;
 use spillbench_core::{Bytes, Graph, GraphBuilder, Hardware, Machine};
