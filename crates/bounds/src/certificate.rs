@@ -16,7 +16,9 @@
 //!   `Σ c_g − Σ_t R_t·y_t − Σ_g max(0, c_g − s_g·Σ_{t∈g} y_t)` for **any** prices `y ≥ 0`.
 //! - A proof of kind `partition` gives disjoint sets of buffers, each of one cache; the bound is the
 //!   sum over the sets of the least movement of the graph restricted to the set (see
-//!   [`crate::orders`]), which the checker solves again. It speaks of every order.
+//!   [`crate::orders`]), which the checker solves again. Beside them it may list grids of
+//!   accumulations with a price of their products (see [`crate::grid`]); sets and grids share no
+//!   buffer. It speaks of every order.
 //!
 //! Whatever the numbers in it, a certificate proves a true bound or is refused; a wrong one proves
 //! less, never more.
@@ -51,10 +53,13 @@ pub enum Proof {
         /// The prices of each cache; a cache left out proves 0.
         caches: Vec<CachePrices>,
     },
-    /// Disjoint sets of buffers.
+    /// Disjoint sets of buffers, and grids of accumulations of other buffers.
     Partition {
         /// The sets.
         sets: Vec<BufferSet>,
+        /// The grids.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        grids: Vec<Grid>,
     },
 }
 
@@ -77,6 +82,24 @@ pub struct BufferSet {
     /// The buffers, each in one set at most.
     pub buffers: Vec<BufId>,
     /// What the writer claims for the set. Not part of the proof.
+    pub bound: Bytes,
+}
+
+/// A grid of accumulations and a price of its products; see [`crate::grid`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    /// The buffers that are rows, each listed once in all of the certificate, as are the next two.
+    pub rows: Vec<BufId>,
+    /// The buffers that are columns.
+    pub columns: Vec<BufId>,
+    /// The accumulators, all of one cache.
+    pub accumulators: Vec<BufId>,
+    /// Numerator and denominator of the price of a product, in bytes of movement.
+    pub price: (u64, u64),
+    /// The most arrivals of accumulators that a window is given.
+    pub window: u64,
+    /// What the writer claims for the grid. Not part of the proof.
     pub bound: Bytes,
 }
 

@@ -116,13 +116,13 @@ fn a_partition_that_is_none_is_refused_and_a_smaller_one_proves_less() {
         }
         checked.set(checked.get() + 1);
         let change = |how: &dyn Fn(&mut Vec<spillbench_bounds::certificate::BufferSet>)| {
-            let Proof::Partition { mut sets } = bound.certificate.proof.clone() else { panic!("a partition") };
+            let Proof::Partition { mut sets, .. } = bound.certificate.proof.clone() else { panic!("a partition") };
             how(&mut sets);
             certify(
                 &graph,
                 &machine,
                 None,
-                &Certificate::new(Cover::EveryOrder, bound.value, Proof::Partition { sets }),
+                &Certificate::new(Cover::EveryOrder, bound.value, Proof::Partition { sets, grids: vec![] }),
             )
         };
         let cache = bound.sets[0].cache.clone();

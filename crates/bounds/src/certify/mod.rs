@@ -4,6 +4,7 @@
 //! not refused is evaluated, and a proof is true whatever its numbers, so a wrong or hostile
 //! certificate can prove less than the best bound but never more.
 
+mod grids;
 mod partition;
 mod prices;
 
@@ -20,7 +21,8 @@ pub struct Certified {
     pub bound: Bytes,
     /// Of which plans it speaks.
     pub cover: Cover,
-    /// The share of every cache of the graph, in its order; they add up to the bound.
+    /// The share of every cache of the graph, in its order; they add up to the bound. What a grid
+    /// proves of several caches together is counted where its accumulators are.
     pub per_cache: Vec<(String, Bytes)>,
 }
 
@@ -81,6 +83,13 @@ pub enum CertifyError {
         /// The cache of the set.
         cache: String,
     },
+    /// A buffer of a grid that the graph does not have, that stands twice, or an accumulator of
+    /// another cache than the first.
+    #[error("buffer {buf} of a grid is not in the graph, stands twice, or is an accumulator of another cache")]
+    GridBuffer {
+        /// The buffer.
+        buf: BufId,
+    },
 }
 
 /// How many states [`certify`] looks at for each set of a partition; twice what finding one takes
@@ -124,11 +133,16 @@ pub fn certify_within(
     }
     let cover = certificate.cover;
     let shares = match &certificate.proof {
-        Proof::Partition { sets } => {
+        Proof::Partition { sets, grids } => {
             if cover != Cover::EveryOrder {
                 return Err(CertifyError::Cover { proof: "partition", cover });
             }
-            partition::evaluate(graph, machine, sets, states)?
+            let mut listed = vec![false; graph.buffer_count()];
+            let mut shares = partition::evaluate(graph, machine, sets, states, &mut listed)?;
+            for (cache, share) in grids::evaluate(graph, machine, grids, &mut listed)? {
+                shares[cache.index()].0 = shares[cache.index()].0.saturating_add(share);
+            }
+            shares
         }
         Proof::Prices { scale, caches } => {
             if cover == Cover::EveryOrder {

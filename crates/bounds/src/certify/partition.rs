@@ -15,15 +15,16 @@ use std::collections::BinaryHeap;
 /// Sets with more ops than this prove nothing: they could not be searched.
 const MOST_OPS: usize = 4096;
 
-/// The share of every cache, by cache index; at most `states` states are looked at per set.
+/// The share of every cache, by cache index; at most `states` states are looked at per set. Marks the
+/// buffers of the sets as listed.
 pub(super) fn evaluate(
     graph: &Graph,
     machine: &Machine,
     sets: &[BufferSet],
     states: u64,
+    listed: &mut [bool],
 ) -> Result<Vec<Bytes>, CertifyError> {
     let mut shares = vec![Bytes(0); graph.cache_names().len()];
-    let mut listed = vec![false; graph.buffer_count()];
     for set in sets {
         let unknown = || CertifyError::Cache { cache: set.cache.clone() };
         let cache = graph.cache_names().position(|name| *name == set.cache).ok_or_else(unknown)?;

@@ -15,7 +15,7 @@ use crate::model::CacheModel;
 use spillbench_core::index::BufIx;
 use spillbench_core::{Bytes, Graph, Machine, Schedule};
 use std::ops::Range;
-use typed_index_collections::{TiVec, ti_vec};
+use typed_index_collections::TiVec;
 
 /// Half the width of the first windows, and the least by which a window grows.
 const NARROW: usize = 16;
@@ -35,18 +35,19 @@ pub(super) struct Grown {
     pub states: u64,
 }
 
-/// Finds disjoint sets of the buffers of one cache; `schedule` is what `model` was made of.
+/// Finds disjoint sets of the buffers of one cache that are not `taken`; `schedule` is what `model` was
+/// made of.
 pub(super) fn sets(
     graph: &Graph,
     machine: &Machine,
     schedule: &Schedule,
     model: &CacheModel,
     limits: &Limits,
+    taken: TiVec<BufIx, bool>,
 ) -> Grown {
     let prices = flow_bound(model).prices;
     let mut priced: Vec<usize> = (0..prices.len()).filter(|&t| prices[t] > 0).collect();
     let order = Order::new(schedule);
-    let taken = ti_vec![false; graph.buffer_count()];
     let mut grower = Grower { graph, machine, order, model, limits, taken, spent: 0 };
     let mut sets = Vec::new();
     while let Some(seed) = grower.best_seed(&priced) {

@@ -8,7 +8,8 @@
 //! frontier is still a bound.
 //!
 //! The sets are found by the program: windows of a schedule around the steps that its flow bound
-//! prices, grown while their restriction can be solved. What is proven is stated by a certificate that
+//! prices, grown while their restriction can be solved. Where the graph has grids of accumulations,
+//! windows ([`crate::grid`]) may prove more of their buffers, and the sets are among the others. What is proven is stated by a certificate that
 //! lists the sets, which [`crate::certify()`] solves again with code of its own.
 
 mod bits;
@@ -17,11 +18,13 @@ mod restrict;
 mod search;
 
 use crate::certificate::{BufferSet, Certificate, Proof};
-use crate::model::{Cover, ModelError, models};
+use crate::grid::{self, GridBound};
+use crate::model::{CacheModel, Cover, ModelError, models};
 use restrict::{Order, Restriction};
 use spillbench_core::index::BufIx;
 use spillbench_core::schedule::Normalize;
 use spillbench_core::{BufId, Bytes, Graph, Machine, Schedule};
+use typed_index_collections::{TiVec, ti_vec};
 
 /// How much work to spend, in search states, so that results do not depend on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub struct OrdersBound {
     pub value: Bytes,
     /// The sets that prove it, disjoint, each with a bound above 0.
     pub sets: Vec<SetBound>,
+    /// The grids that prove it, without a buffer of the sets, each with a bound above 0.
+    pub grids: Vec<GridBound>,
     /// What proves it.
     pub certificate: Certificate,
     /// States of all searches together.
@@ -66,24 +71,64 @@ pub struct SetBound {
     pub states: u64,
 }
 
-/// Looks for sets of buffers that prove a high bound over all orders of `graph`.
+/// Looks for sets of buffers, and grids ([`crate::grid`]), that prove a high bound over all orders of
+/// `graph`.
+///
+/// Where there are grids, the sets are looked for twice, among all buffers and among those that no
+/// grid has, and what proves more is taken.
 ///
 /// # Errors
 /// When no plan exists at all, or `machine` is of another graph.
 pub fn across_orders(graph: &Graph, machine: &Machine, limits: &Limits) -> Result<OrdersBound, ModelError> {
     let schedule = Schedule::default_for(graph).normalized(graph, Normalize::Loads);
+    let models = models(graph, machine, &schedule, Cover::OpOrder)?;
+    let grids = grid::proven(graph, machine);
+    let mut taken = ti_vec![false; graph.buffer_count()];
+    let mut best = partition(graph, machine, &schedule, &models.raw, limits, taken.clone());
+    if !grids.is_empty() {
+        grids.iter().flat_map(|g| &g.buffers).for_each(|&b| taken[b] = true);
+        let beside = partition(graph, machine, &schedule, &models.raw, limits, taken);
+        let (alone, states) = (value(&best.0, &[]), best.1 + beside.1);
+        let grids: Vec<GridBound> = grids.into_iter().map(|g| g.bound).collect();
+        if value(&beside.0, &grids) >= alone {
+            return Ok(bound(beside.0, grids, states));
+        }
+        best.1 = states;
+    }
+    Ok(bound(best.0, Vec::new(), best.1))
+}
+
+/// Disjoint sets of the buffers that are not `taken`, with the states that finding them took.
+fn partition(
+    graph: &Graph,
+    machine: &Machine,
+    schedule: &Schedule,
+    models: &[CacheModel],
+    limits: &Limits,
+    taken: TiVec<BufIx, bool>,
+) -> (Vec<SetBound>, u64) {
     let mut sets = Vec::new();
     let mut states = 0;
-    for model in models(graph, machine, &schedule, Cover::OpOrder)? {
+    for model in models {
         let budget = Limits { states: limits.states.saturating_sub(states), ..*limits };
-        let grown = grow::sets(graph, machine, &schedule, &model, &budget);
+        let grown = grow::sets(graph, machine, schedule, model, &budget, taken.clone());
         states += grown.states;
         sets.extend(grown.sets);
     }
-    let value = Bytes(sets.iter().fold(0, |sum, s| s.bound.0.saturating_add(sum)));
+    (sets, states)
+}
+
+fn value(sets: &[SetBound], grids: &[GridBound]) -> Bytes {
+    let bounds = sets.iter().map(|s| s.bound.0).chain(grids.iter().map(|g| g.grid.bound.0));
+    Bytes(bounds.fold(0, u64::saturating_add))
+}
+
+fn bound(sets: Vec<SetBound>, grids: Vec<GridBound>, states: u64) -> OrdersBound {
+    let value = value(&sets, &grids);
     let listed = sets.iter().map(|s| BufferSet { cache: s.cache.clone(), buffers: s.buffers.clone(), bound: s.bound });
-    let certificate = Certificate::new(Cover::EveryOrder, value, Proof::Partition { sets: listed.collect() });
-    Ok(OrdersBound { value, sets, certificate, states })
+    let proof = Proof::Partition { sets: listed.collect(), grids: grids.iter().map(|g| g.grid.clone()).collect() };
+    let certificate = Certificate::new(Cover::EveryOrder, value, proof);
+    OrdersBound { value, sets, grids, certificate, states }
 }
 
 /// The least movement over all orders of `graph` restricted to `buffers`, which are of one cache,
