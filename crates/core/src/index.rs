@@ -72,6 +72,21 @@ index_type!(
     /// A place in a schedule, counted from 0.
     Pos
 );
+index_type!(
+    /// A step of a plan, wherever it stands: the nodes of the graph under their own indices, then
+    /// `SPILL_OUT` and `SPILL_IN` of each spill, in the order of the plan's list.
+    StepIx
+);
+index_type!(
+    /// A residency segment of a plan: those that the `ALLOC`s begin by buffer, then those that the
+    /// spills begin in the order of the plan's list.
+    SegIx
+);
+
+impl StepIx {
+    /// Stands for no step.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
 
 /// Lists of `V`, one per `K`, in one arena.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -108,6 +108,12 @@ pub enum MeasureError {
         /// Its offset.
         offset: Offset,
     },
+    /// A new order of a stretch of the schedule that has other steps than the stretch.
+    #[error("position {pos}: the new order is not one of the steps that stand there")]
+    NotAPermutation {
+        /// Where it departs, or where the stretch begins when the lengths differ.
+        pos: usize,
+    },
     /// A sum passes 2⁶⁴ − 1.
     #[error("the {what} of the plan pass 2^64-1")]
     Overflow {
