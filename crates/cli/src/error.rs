@@ -9,7 +9,7 @@ use spillbench_core::Shown;
 use spillbench_core::formats::FormatError;
 use spillbench_core::formats::graph_csv::Half;
 use spillbench_core::formats::output::OutputError;
-use spillbench_core::graph::GraphErrors;
+use spillbench_core::graph::{GraphError, GraphErrors};
 use spillbench_core::hardware::{FitError, HardwareError};
 use spillbench_core::schedule::ScheduleErrors;
 use spillbench_harness::HarnessError;
@@ -226,11 +226,23 @@ fn details(error: &CliError) -> (Vec<String>, usize) {
                 None => String::new(),
             };
             let list = source.list.iter().enumerate();
-            (list.map(|(i, e)| format!("{}{e}", place(i))).collect(), source.total)
+            (list.map(|(i, e)| format!("{}{}", place(i), in_csv(e))).collect(), source.total)
         }
         CliError::Schedule { source, .. } => (source.list.iter().map(ToString::to_string).collect(), source.total),
         CliError::Misfit { misfits, .. } => (misfits.iter().take(100).map(misfit).collect(), misfits.len()),
         _ => (Vec::new(), 0),
+    }
+}
+
+/// An error of a graph in a CSV pair, where a line says what the place in a JSON list would.
+fn in_csv(error: &GraphError) -> String {
+    match error {
+        GraphError::DuplicateId { id, .. } => format!("node id {id} stands here for the second time"),
+        GraphError::IdOutOfRange { field, value, .. } => format!("{field} {value} passes 2^63-1"),
+        GraphError::EdgeToMissing { from, to, missing, .. } => {
+            format!("edge {from} -> {to}: there is no node {missing}")
+        }
+        other => other.to_string(),
     }
 }
 

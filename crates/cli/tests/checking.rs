@@ -160,7 +160,10 @@ fn broken_plan_files_are_placed() {
     place.put("plans/example_memory.txt", "0:0\n1\n");
     assert_snapshot!(place.refused(&format!("{CHECK} {TEXTS}")), @r#"error: plans/example_memory.txt: line 2: "1" is not BufId:Offset"#);
     place.put("plans/example_memory.txt", "0:0\n1:-3\n");
-    assert_snapshot!(place.refused(&format!("{CHECK} {TEXTS}")), @r#"error: plans/example_memory.txt: line 2: the offset is "-3", not a whole number from 0 to 2^63-1"#);
+    let ran = place.run(&format!("{CHECK} {TEXTS}"));
+    assert!(ran.status == 1 && ran.out.contains("buffer 1 at offset -3 with 6 bytes begins before UB"), "{}", ran.out);
+    place.put("plans/example_memory.txt", "0:0\n1:--3\n");
+    assert_snapshot!(place.refused(&format!("{CHECK} {TEXTS}")), @r#"error: plans/example_memory.txt: line 2: the offset is "--3", not a whole number from 0 to 2^63-1"#);
     for file in ["memory", "spill"] {
         let text = place.text(&format!("plans/example_{file}.txt"));
         place.put(&format!("plans/example_{file}.txt"), "0:0\n1=0\n");
@@ -169,7 +172,7 @@ fn broken_plan_files_are_placed() {
             refused.contains("line 2: '=' stands in no list of BufId:Offset pairs\nhelp: a memory or spill"),
             "{refused}"
         );
-        place.put(&format!("plans/example_{file}.txt"), text.replace("1:-3", "1:0"));
+        place.put(&format!("plans/example_{file}.txt"), text.replace("1:--3", "1:0"));
     }
     let document = place.text("plans/example_plan.json");
     place.put("plans/example_plan.json", document.replace("\"schedule\": [", "\"schedule\": [\"x\","));

@@ -84,12 +84,12 @@ fn broken_tables_are_placed() {
     assert_snapshot!(with(&nodes, &edges.replacen("0,1", "0,1,2", 1)), @"error: example_Edges.csv: line 2: the row has 3 fields, the header has 2");
     assert_snapshot!(with(&nodes, &edges.replacen("0,1", "0,100", 1)), @r"
     error: example_Nodes.csv and example_Edges.csv: 1 error in the graph
-      example_Edges.csv, line 2: edge 0 -> 100 (Edges[0]): there is no node 100
+      example_Edges.csv, line 2: edge 0 -> 100: there is no node 100
     help: an edge is a pair of the Ids of two nodes of the same file
     ");
     assert_snapshot!(with(&nodes.replacen("3,COPY_IN", "2,COPY_IN", 1).replacen("2,ALLOC,1,6", "2,ALLOC,1,0", 1), &edges.replacen("2,3\n", "", 1).replacen("3,6\n", "", 1)), @r"
     error: example_Nodes.csv and example_Edges.csv: 3 errors in the graph
-      example_Nodes.csv, line 5: node id 2 stands twice, at Nodes[2] and Nodes[3]
+      example_Nodes.csv, line 5: node id 2 stands here for the second time
       example_Nodes.csv, line 4: node 2: buffer 1 has size 0
       example_Nodes.csv, line 9: buffer 1 has size 0 at its ALLOC (node 2) and 6 at its FREE (node 7)
     help: ids are distinct whole numbers from 0 to 2^63-1

@@ -332,7 +332,7 @@ pub enum FitError {
         cache: String,
     },
     /// A buffer larger than its cache.
-    #[error("node {node}: buffer {buf} of {size} bytes is larger than {} ({capacity} bytes)", Shown(.cache))]
+    #[error("node {node}: buffer {buf} of {} is larger than {} ({})", .size.in_words(), Shown(.cache), .capacity.in_words())]
     BufferTooLarge {
         /// Its `ALLOC`.
         node: Id,
@@ -346,7 +346,7 @@ pub enum FitError {
         capacity: Bytes,
     },
     /// The operands of one op exceed their cache.
-    #[error("node {node} ({}) needs {needed} bytes of {} at once, which has {capacity}", Shown(.op), Shown(.cache))]
+    #[error("node {node} ({}) needs {} of {} at once, which has {capacity}", Shown(.op), .needed.in_words(), Shown(.cache))]
     OperandsTooLarge {
         /// The op.
         node: Id,

@@ -20,8 +20,9 @@ pub enum WorkloadError {
     },
     /// The memory pressure asked for cannot be met with whole bytes.
     #[error(
-        "a peak demand of {wanted} bytes cannot be met within 10 %: {buffers} buffers are live at the peak, and whole \
-         bytes come to {reached}; a larger capacity helps"
+        "a peak demand of {} cannot be met within 10 %: {buffers} buffers are live at the peak, and whole bytes come to \
+         {reached}; a larger capacity helps",
+        .wanted.in_words()
     )]
     Pressure {
         /// Pressure times capacity.
@@ -33,8 +34,8 @@ pub enum WorkloadError {
     },
     /// The memory pressure asked for makes the operands of one op larger than the capacity.
     #[error(
-        "at this pressure one op needs {needed} bytes of the {capacity}; less pressure, or more that lives side by \
-         side, helps"
+        "at this pressure one op needs {} of the {capacity}; less pressure, or more that lives side by side, helps",
+        .needed.in_words()
     )]
     Operands {
         /// Bytes of all operands of the op.

@@ -70,6 +70,7 @@ pub(super) fn check(reading: &Reading<'_>, offsets: &FirstOffsets, report: &mut 
 fn check_bounds(reading: &Reading<'_>, buf: BufIx, begin: Entry, offset: Offset, report: &mut Report) {
     let buffer = reading.graph.buf(buf);
     let capacity = reading.machine.cache(buffer.cache).capacity;
+    // Below 0 the sum overflows, or ends past any capacity.
     if offset.0.checked_add(buffer.size.0).is_none_or(|end| end > capacity.0) {
         let pos = reading.at(begin);
         report.add(Rule::Bounds, || Fault::OutOfBounds {

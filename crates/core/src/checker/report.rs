@@ -344,8 +344,8 @@ pub enum Fault {
         cache: String,
     },
     /// Rule 4: a segment that ends past its cache.
-    #[display("buffer {buf} at offset {offset} with {size} bytes ends past {} of {capacity} bytes (begun by {})",
-        Shown(cache), Begun(*node, *pos))]
+    #[display("buffer {buf} at offset {offset} with {} {} {} of {} (begun by {})",
+        size.in_words(), if offset.signed() < 0 { "begins before" } else { "ends past" }, Shown(cache), capacity.in_words(), Begun(*node, *pos))]
     OutOfBounds {
         /// The buffer.
         buf: BufId,

@@ -34,9 +34,17 @@ fn pairs(bytes: &[u8]) -> Result<Vec<(BufId, Offset)>, FormatError> {
             let (buf, offset) = text
                 .split_once(':')
                 .ok_or_else(|| FormatError::at(line, format!("{:?} is not BufId:Offset", shorten(text))))?;
-            Ok((BufId(number(buf, line, "the buffer id")?), Offset(number(offset, line, "the offset")?)))
+            Ok((BufId(number(buf, line, "the buffer id")?), address(offset, line)?))
         })
         .collect()
+}
+
+/// An address: what lies below 0 is for the checker to judge.
+fn address(text: &str, line: usize) -> Result<Offset, FormatError> {
+    match text.strip_prefix('-').filter(|rest| rest.bytes().all(|b| b.is_ascii_digit())) {
+        Some(below) => number(below, line, "the offset").map(|n| Offset::from_signed(-n.cast_signed())),
+        None => number(text, line, "the offset").map(Offset),
+    }
 }
 
 /// Writes the schedule file of a plan.

@@ -85,7 +85,7 @@ pub enum MeasureError {
         buf: BufId,
     },
     /// A residency segment that reaches past the end of its cache.
-    #[error("position {pos}: buffer {buf} of {size} bytes at offset {offset} leaves its cache of {capacity}")]
+    #[error("position {pos}: buffer {buf} of {} at offset {offset} leaves its cache of {capacity}", .size.in_words())]
     OutsideCache {
         /// Where the segment begins.
         pos: usize,
