@@ -14,7 +14,7 @@ pub use plan_files::{Claims, MEMORY_TXT, PLAN_JSON, PlanSource, SCHEDULE_TXT, SP
 pub use policy::{NO_STRATEGY, heuristics, policy, settings};
 
 use crate::analysis::run::RunError;
-use crate::args::ScheduleArgs;
+use crate::args::{PlanFilesArgs, ScheduleArgs};
 use crate::console::Console;
 use crate::error::{CliError, shown};
 use crate::input::{self, Expect};
@@ -23,6 +23,7 @@ use spillbench_bounds::exact::ExactError;
 use spillbench_bounds::{CertifyError, Cover, ModelError};
 use spillbench_core::formats::{FormatError, schedule_text};
 use spillbench_core::hardware::{Hardware, Machine};
+use spillbench_core::plan::SpillIds;
 use spillbench_core::planner::PlanError;
 use spillbench_core::schedule::{Normalize, Schedule};
 use spillbench_search::{ORDERS, Order};
@@ -140,13 +141,17 @@ fn order(name: &str) -> Result<&'static Order, CliError> {
     spillbench_search::order(name).ok_or_else(|| unknown("order", name, ORDERS.iter().map(|o| o.name)))
 }
 
-/// The schedule that a search starts from, by the name of an order or in a file, with every `FREE`
-/// just after the last use.
+/// The schedule that a search starts from, by the name of an order, in a file, or that of a plan, with
+/// every `FREE` just after the last use.
 ///
 /// # Errors
 /// As [`schedule`]; when there is neither such an order nor such a file.
-pub fn start(name: &str, task: &Task, machine: &Machine) -> Result<Schedule, CliError> {
-    Ok(named_schedule(name, task, machine)?.normalized(&task.graph, Normalize::Free))
+pub fn start(name: &str, task: &Task, machine: &Machine, console: &Console) -> Result<Schedule, CliError> {
+    let path = Path::new(name);
+    let is_plan = spillbench_search::order(name).is_none() && (path.is_dir() || name.ends_with(PLAN_JSON));
+    let schedule =
+        if is_plan { schedule_of_plan(path, task, console)? } else { named_schedule(name, task, machine)? };
+    Ok(schedule.normalized(&task.graph, Normalize::Free))
 }
 
 /// A schedule by the name of an order or in a file.
@@ -159,6 +164,16 @@ pub fn named_schedule(name: &str, task: &Task, machine: &Machine) -> Result<Sche
         None if Path::new(name).exists() || input::is_stdin(Path::new(name)) => schedule_in(Path::new(name), task),
         None => Err(unknown("file or order", name, ORDERS.iter().map(|o| o.name))),
     }
+}
+
+/// The schedule of a plan without its spills.
+fn schedule_of_plan(path: &Path, task: &Task, console: &Console) -> Result<Schedule, CliError> {
+    let args = PlanFilesArgs { plan: Some(path.to_owned()), schedule: None, memory: None, spill: None };
+    let plan = plan_files(&args, &task.name, console)?.plan;
+    let spill_ids = SpillIds::after(task.graph.max_id());
+    let ids: Vec<_> =
+        plan.schedule.iter().copied().filter(|&id| spill_ids.end(id, plan.spills.len()).is_none()).collect();
+    Schedule::from_ids(&task.graph, &ids).map_err(|source| CliError::Schedule { file: path.to_owned(), source })
 }
 
 fn schedule_in(path: &Path, task: &Task) -> Result<Schedule, CliError> {

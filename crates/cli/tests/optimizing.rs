@@ -30,3 +30,51 @@ fn orders_have_names() {
     assert!(place.refused("optimize example.json --objective peaks").contains("did you mean \"peak\""));
     assert!(place.refused("optimize example.json --time 5x").contains("unit of time"));
 }
+
+#[test]
+fn the_bound_and_the_gap_are_told() {
+    let place = Place::with_example();
+    let json = |line: &str| -> Value { serde_json::from_str(&place.good(line)).unwrap() };
+    let peak = json("optimize example.json --objective peak --evaluations 2000 --json");
+    assert_eq!((&peak["best"], &peak["bound"], &peak["gap"]), (&6.into(), &6.into(), &0.0.into()));
+    let certificate = r#"{"format":"spillbench-certificate","version":1,"cover":"COVER","bound":99,
+        "proof":{"kind":"partition","sets":[{"cache":"UB","buffers":[0,1],"bound":99}]}}"#;
+    place.put("every.json", certificate.replace("COVER", "every-order"));
+    place.put("one.json", certificate.replace("COVER", "op-order"));
+    place.put("torn.json", &certificate[..40]);
+    let line = "optimize example.json --capacity UB=10 --evaluations 2000";
+    let found = json(&format!("{line} --bound-file every.json --json"));
+    assert_eq!((&found["best"], &found["bound"]), (&0.into(), &0.into()), "what is claimed counts for nothing");
+    assert!(place.good(line).contains("movement 0 from 12, bound 0, optimal; "));
+    let refused = |file: &str| place.refused(&format!("{line} --bound-file {file}"));
+    assert!(refused("one.json").contains("covers op-order"));
+    assert!(refused("torn.json").contains("not a certificate"));
+    assert!(refused("none.json").contains("none.json"));
+    assert!(place.refused(&format!("{line} --objective peak --bound-file every.json")).contains("objective is peak"));
+}
+
+#[test]
+fn a_search_goes_on_from_a_plan() {
+    let place = Place::with_example();
+    let line = "optimize example.json --capacity UB=10 --evaluations 1 --json";
+    place.good("optimize example.json --capacity UB=10 --evaluations 2000 --out plans");
+    place.put("s.txt", "0\n1\n2\n4\n5\n3\n6\n7\n");
+    place.good("plan example.json --capacity UB=10 --schedule s.txt --out spilled");
+    for (start, value) in [("plans", 0), ("plans/example_plan.json", 0), ("spilled", 12)] {
+        let found: Value = serde_json::from_str(&place.good(&format!("{line} --start {start}"))).unwrap();
+        assert_eq!(found["start"], value, "{start}");
+    }
+    assert!(place.refused(&format!("{line} --start .")).contains("no example_plan.json"));
+}
+
+#[test]
+fn the_plan_says_how_it_was_found() {
+    let place = Place::with_example();
+    place.good("optimize example.json --capacity UB=10 --evaluations 500 --seed 7 --out plans");
+    let plan: Value = serde_json::from_str(&place.text("plans/example_plan.json")).unwrap();
+    let settings = &plan["settings"];
+    assert_eq!((&settings["objective"], &settings["start"]), (&"movement".into(), &"id".into()));
+    assert_eq!((&settings["seed"], &settings["evaluations"]), (&7.into(), &500.into()));
+    let ran = place.run("check example.json --plan plans");
+    assert!(ran.err.contains("the plan was made for another davinci"), "{}", ran.err);
+}

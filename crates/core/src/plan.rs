@@ -1,7 +1,9 @@
 //! Plans: what a planner, ours or a stranger's, decided, in the external ids of the files.
 
-use crate::hardware::Hardware;
-use crate::schedule::Normalize;
+mod settings;
+
+pub use settings::{Origin, SearchSettings, Settings};
+
 use crate::units::{BufId, Id, MAX_ID, Offset};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -72,28 +74,6 @@ pub struct Counters {
     pub scores: u64,
     /// `SPILL_IN`s that the prefetch pass brought forward.
     pub prefetched: u64,
-}
-
-/// How a plan was made: enough to make it again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// Name of the victim heuristic.
-    pub heuristic: String,
-    /// Names of the strategies, in order.
-    pub strategies: Vec<String>,
-    /// Name of the placement rule.
-    pub placement: String,
-    /// How often one `ALLOC` may be postponed.
-    pub attempts: u32,
-    /// The prefetch window, in op nodes.
-    pub prefetch: u32,
-    /// How the schedule was normalised.
-    pub normalize: Normalize,
-    /// Seed of heuristics that draw.
-    pub seed: u64,
-    /// The hardware.
-    pub hardware: Hardware,
 }
 
 /// A schedule with spill nodes, one initial offset per buffer, and the list of spills.

@@ -3,7 +3,7 @@
 use spillbench_core::formats::FormatError;
 use spillbench_core::formats::plan_json::{PlanDocument, read, write};
 use spillbench_core::metrics::measure;
-use spillbench_core::plan::{Cause, Counters, Placed, Plan, Settings, Spill};
+use spillbench_core::plan::{Cause, Counters, Origin, Placed, Plan, SearchSettings, Settings, Spill};
 use spillbench_core::schedule::Normalize;
 use spillbench_core::{BufId, Bytes, GraphBuilder, Hardware, Id, Machine, Offset};
 
@@ -30,7 +30,7 @@ fn document() -> PlanDocument {
     };
     let machine = Machine::resolve(&graph, &hardware).unwrap();
     let metrics = Some(measure(&graph, &machine, &plan).unwrap());
-    let settings = Some(Settings {
+    let settings = Some(Origin::Planner(Settings {
         heuristic: "belady".to_owned(),
         strategies: vec!["single".to_owned(), "multi".to_owned()],
         placement: "best-fit".to_owned(),
@@ -39,7 +39,7 @@ fn document() -> PlanDocument {
         normalize: Normalize::Free,
         seed: u64::MAX,
         hardware,
-    });
+    }));
     PlanDocument { task: "Worked \"example\"\n".to_owned(), settings, plan, metrics }
 }
 
@@ -74,6 +74,29 @@ fn nothing_is_lost() {
     odd.plan.spills[0].offset = Offset(u64::MAX);
     odd.plan.spills[1].cause = None;
     assert_eq!(read(text(&odd).as_bytes()).unwrap(), odd);
+}
+
+#[test]
+fn addresses_below_0_are_read_for_the_checker_to_judge() {
+    let below = text(&document()).replacen("\"offset\":0", "\"offset\":-4", 1);
+    let read = read(below.as_bytes()).unwrap();
+    assert_eq!((read.plan.memory[0].offset.signed(), read.plan.memory[0].offset.to_string()), (-4, "-4".to_owned()));
+    assert_eq!(text(&read), below);
+    let past = below.replace("-4", "9223372036854775808");
+    assert!(refusal(&past).contains("invalid value: integer `9223372036854775808`"));
+}
+
+#[test]
+fn a_search_says_how_it_was_set() {
+    let mut found = document();
+    let hardware = found.settings.unwrap().hardware().clone();
+    let (objective, start) = ("movement".to_owned(), "id".to_owned());
+    let search = SearchSettings { objective, seed: 7, islands: 2, evaluations: None, target: Some(3), start, hardware };
+    found.settings = Some(search.into());
+    let written = text(&found);
+    assert_eq!(read(written.as_bytes()).unwrap(), found);
+    assert!(refusal(&written.replace("\"islands\": 2,", "")).contains("missing field `islands`"));
+    assert!(refusal(&written.replace("islands", "isles")).contains("unknown field `isles`"));
 }
 
 #[test]

@@ -131,7 +131,7 @@ proptest! {
         let counters = counts.map(|[requests, scores, repacks]| Counters { requests, scores, repacks, ..Default::default() });
         let plan = Plan { counters, ..random_plan(&case, &dice) };
         let metrics = measured.then(|| measure(&case.graph, &machine, &plan).unwrap());
-        let document = PlanDocument { task, settings, plan, metrics };
+        let document = PlanDocument { task, settings: settings.map(Into::into), plan, metrics };
         let mut bytes = Vec::new();
         plan_json::write(&document, &mut bytes).unwrap();
         let read = plan_json::read(&bytes).unwrap();

@@ -8,6 +8,7 @@ use crate::report::{self, count};
 use crate::resolve::{self, Claims, PlanSource, Task};
 use clap::Args;
 use serde::Serialize;
+use spillbench_core::plan::Origin;
 use spillbench_core::{Hardware, Machine, Shown};
 use std::time::Instant;
 
@@ -76,16 +77,16 @@ fn note_differences(source: &PlanSource, task: &Task, hardware: &Hardware, verdi
         let (claimed, name) = (Shown(&claims.task), Shown(&task.name));
         console.note(format_args!("the document is of task \"{claimed}\", checked against \"{name}\""));
     }
-    match &claims.settings {
-        Some(settings) if same_hardware(&settings.hardware, hardware) => note_figures(claims, verdict, console),
-        Some(settings) if settings.hardware.name == hardware.name => console.note(format_args!(
+    match claims.settings.as_ref().map(Origin::hardware) {
+        Some(made) if same_hardware(made, hardware) => note_figures(claims, verdict, console),
+        Some(made) if made.name == hardware.name => console.note(format_args!(
             "the plan was made for another {} ({}); --hardware, --capacity and --spill-cost set what it is checked on",
             Shown(&hardware.name),
-            difference(&settings.hardware, hardware)
+            difference(made, hardware)
         )),
-        Some(settings) => console.note(format_args!(
+        Some(made) => console.note(format_args!(
             "the plan was made for {}, and is checked on {}; --hardware and --capacity set the latter",
-            Shown(&settings.hardware.name),
+            Shown(&made.name),
             Shown(&hardware.name)
         )),
         None => note_figures(claims, verdict, console),

@@ -73,7 +73,7 @@ impl FigureArgs {
         let task = resolve::task_at(&self.graph, None, console)?;
         let files = PlanFilesArgs { plan: Some(self.plan.clone()), schedule: None, memory: None, spill: None };
         let source = resolve::plan_files(&files, &task.name, console)?;
-        let hardware = self.hardware(source.claims.and_then(|claims| claims.settings).map(|s| s.hardware))?;
+        let hardware = self.hardware(source.claims.and_then(|claims| claims.settings).map(|s| s.hardware().clone()))?;
         let machine = resolve::machine(&task, &hardware)?;
         if let Some(cache) = &self.cache {
             let names = task.graph.cache_names();

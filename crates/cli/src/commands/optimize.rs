@@ -1,8 +1,9 @@
 //! `spillbench optimize`: searches for a schedule whose plan moves or holds less.
 //!
-//! Whenever a better plan is found it is written whole, so that whoever ends the search, and
-//! however, finds the best plan so far on disk.
+//! Whenever a better plan is found it is written, the document by one rename, so that whoever ends the
+//! search, and however, finds the best plan so far on disk.
 
+use crate::analysis::floor::{self, Floor};
 use crate::analysis::run::{RunError, Verdict};
 use crate::args::{GraphArgs, HardwareArgs, parse_time};
 use crate::commands::plan;
@@ -14,10 +15,12 @@ use clap::Args;
 use serde::Serialize;
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
-use spillbench_core::{Machine, Plan};
+use spillbench_core::plan::SearchSettings;
+use spillbench_core::{Hardware, Machine, Plan};
 use spillbench_search::{Monitor, OBJECTIVES, Objective, Progress, SearchConfig, objective, search};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -27,7 +30,11 @@ use std::time::{Duration, Instant};
     spillbench optimize Conv_Case0.json --out plans/\n  \
     spillbench optimize Conv_Case0.json --objective peak --evaluations 100000 --seed 7\n\n\
     With --evaluations and without --time, the result depends on nothing but the arguments; --jobs only\n\
-    says how many threads work. Ctrl-C ends the search with the best plan so far.")]
+    says how many threads work. Ctrl-C ends the search with the best plan so far, a second one at once.\n\
+    However it ends, <TASK>_plan.json in the --out directory holds the best plan whole; a process that is\n\
+    killed may leave text files of two plans, which check notices.\n\n\
+    The bound holds for every schedule: for movement a quick one by partition, unless --bound-file\n\
+    brings a better; for peak the operands of one op; else 0. The gap is best - bound, over best.")]
 pub struct OptimizeArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -49,12 +56,17 @@ pub struct OptimizeArgs {
     /// Searches that go on at once and exchange what they find; part of what determines the result
     #[arg(long, value_name = "N", default_value_t = SearchConfig::default().islands)]
     islands: usize,
-    /// The schedule to start from: a file, or an order of `spillbench list orders`
-    #[arg(long, value_name = "FILE|ORDER", default_value = "id")]
+    /// The schedule to start from: an order of `spillbench list orders`, a file, or a plan by its
+    /// directory or document
+    #[arg(long, value_name = "ORDER|FILE|DIR", default_value = "id")]
     start: String,
     /// End the search at a plan of at most this value
     #[arg(long, value_name = "X")]
     target: Option<u64>,
+    /// A certificate of a lower bound on movement over every order: verified first, then what the gap
+    /// is told against, and a value at which the search ends
+    #[arg(long, value_name = "CERT")]
+    bound_file: Option<PathBuf>,
     /// The directory to write into.
     #[arg(long, value_name = "DIR", help = "Write the best plan into this directory whenever it improves")]
     out: Option<PathBuf>,
@@ -75,7 +87,12 @@ struct Optimized<'a> {
     objective: &'a str,
     start: u64,
     best: u64,
+    /// No plan under any schedule has less.
+    bound: u64,
+    /// `best - bound` over `best`.
+    gap: f64,
     evaluations: u64,
+    evaluations_per_second: f64,
     elapsed_ms: f64,
 }
 
@@ -93,19 +110,30 @@ impl OptimizeArgs {
         let names = || OBJECTIVES.iter().map(|o| o.0);
         let goal = objective(&self.objective).ok_or_else(|| resolve::unknown("objective", &self.objective, names()))?;
         let hardware = resolve::hardware(&self.hardware)?;
-        let task = resolve::task(&self.graph, console)?;
-        let machine = resolve::machine(&task, &hardware)?;
-        let start = resolve::start(&self.start, &task, &machine)?;
-        let config = self.config();
+        let task = Arc::new(resolve::task(&self.graph, console)?);
+        let machine = Arc::new(resolve::machine(&task, &hardware)?);
+        let start = resolve::start(&self.start, &task, &machine, console)?;
+        let mut floor = self.floor(goal, &task, &machine)?;
+        let config = self.config(&floor);
         // Without the handler, Ctrl-C ends the process, and the plan on disk is the best so far.
-        let _ = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed));
+        let _ = ctrlc::set_handler(|| {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
         let started = Instant::now();
         let limit = self.time.or(self.evaluations.is_none().then_some(Duration::from_secs(60)));
-        let stop = || INTERRUPTED.load(Ordering::Relaxed) || limit.is_some_and(|limit| started.elapsed() >= limit);
+        // Where time is the budget anyway, a plan that the bound proves best ends the search, too.
+        let proven = AtomicBool::new(false);
+        let late = |limit| proven.load(Ordering::Relaxed) || started.elapsed() >= limit;
+        let stop = || INTERRUPTED.load(Ordering::Relaxed) || limit.is_some_and(late);
         let mut follower = Follower {
             task: &task,
             machine: &machine,
             goal,
+            floor: &floor,
+            proven: &proven,
+            settings: self.settings(goal, &config, &hardware),
             out: self.out.as_deref(),
             trace: self.trace.as_deref(),
             lines: "evaluations,seconds,value\n".to_owned(),
@@ -117,14 +145,30 @@ impl OptimizeArgs {
         };
         let found = search(&task.graph, &machine, &start, goal, &config, &|| stop(), &mut follower)
             .map_err(|e| resolve::run_error(&task, &hardware, RunError::Plan(e)))?;
+        let elapsed = started.elapsed();
         let Follower { written, failure, .. } = follower;
         failure.map_or(Ok(()), Err)?;
-        let elapsed = started.elapsed();
+        if limit.is_none() && !INTERRUPTED.load(Ordering::Relaxed) {
+            // What is printed is to depend on the arguments only.
+            floor.wait();
+        }
         let Progress { evaluations, best, start } = found.progress;
+        let bound = floor.value();
         if self.json {
-            let elapsed_ms = elapsed.as_secs_f64() * 1000.0;
             let (task, objective) = (task.name.as_str(), goal.name());
-            console.json(&Optimized { task, objective, start, best, evaluations, elapsed_ms })?;
+            let (elapsed_ms, evaluations_per_second) = (elapsed.as_secs_f64() * 1000.0, rate(evaluations, elapsed));
+            let gap = gap(best, bound);
+            console.json(&Optimized {
+                task,
+                objective,
+                start,
+                best,
+                bound,
+                gap,
+                evaluations,
+                evaluations_per_second,
+                elapsed_ms,
+            })?;
             return Ok(Outcome::Done);
         }
         let verdict = Verdict::of(&task.graph, &machine, &found.plan)
@@ -134,25 +178,51 @@ impl OptimizeArgs {
             console.line(format_args!("\n{}", report::figures(&task.graph, &machine, metrics)))?;
         }
         console.line(format_args!(
-            "{} {} from {}: {} evaluations in {:.1} s.",
-            goal.name(),
-            value(best),
-            value(start),
+            "{}; {} evaluations in {:.1} s, {}/s.",
+            standing(goal, found.progress, bound),
             grouped(evaluations),
-            elapsed.as_secs_f64()
+            elapsed.as_secs_f64(),
+            grouped(rate(evaluations, elapsed) as u64)
         ))?;
         console.line(plan::where_written(self.out.is_some().then_some(written)))?;
         Ok(Outcome::Done)
     }
 
-    fn config(&self) -> SearchConfig {
+    /// The bound of the objective: certified, known at once, or looked for from now on.
+    fn floor(&self, goal: &dyn Objective, task: &Arc<Task>, machine: &Arc<Machine>) -> Result<Floor, CliError> {
+        match (goal.name(), &self.bound_file) {
+            ("movement", Some(path)) => Ok(Floor::known(floor::certified(path, task, machine)?)),
+            ("movement", None) => Ok(Floor::of_movement(task, machine)),
+            (name, Some(_)) => Err(CliError::usage(
+                format!("--bound-file holds a bound on movement, and the objective is {name}"),
+                "leave out one of them",
+            )),
+            ("peak", None) => Ok(Floor::known(floor::of_peak(&task.graph, machine))),
+            (_, None) => Ok(Floor::known(0)),
+        }
+    }
+
+    fn settings(&self, goal: &dyn Objective, config: &SearchConfig, hardware: &Hardware) -> SearchSettings {
+        SearchSettings {
+            objective: goal.name().to_owned(),
+            seed: config.seed,
+            islands: config.islands,
+            evaluations: config.evaluations,
+            target: self.target,
+            start: self.start.clone(),
+            hardware: hardware.clone(),
+        }
+    }
+
+    fn config(&self, floor: &Floor) -> SearchConfig {
         let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         SearchConfig {
             seed: self.seed,
             islands: self.islands.clamp(1, 1024),
             threads: self.jobs.unwrap_or_else(processors).clamp(1, 1024),
             evaluations: self.evaluations,
-            target: self.target,
+            // A bound still in the making would end the search by the clock. One of 0 ends it anyway.
+            target: self.target.max(Some(floor.value()).filter(|&bound| bound > 0)),
         }
     }
 }
@@ -162,11 +232,36 @@ fn value(value: u64) -> String {
     if value == u64::MAX { "none".to_owned() } else { grouped(value) }
 }
 
+/// How far a value is from what bounds it, as a share of the value.
+fn gap(best: u64, bound: u64) -> f64 {
+    if best <= bound { 0.0 } else { (best - bound) as f64 / best as f64 }
+}
+
+/// Evaluations per second.
+fn rate(evaluations: u64, elapsed: Duration) -> f64 {
+    evaluations as f64 / elapsed.as_secs_f64().max(1e-9)
+}
+
+/// Where a search stands, in words.
+fn standing(goal: &dyn Objective, progress: Progress, bound: u64) -> String {
+    let Progress { best, start, .. } = progress;
+    let gap = match (best, gap(best, bound)) {
+        (u64::MAX, _) => String::new(),
+        (_, 0.0) => ", optimal".to_owned(),
+        (_, gap) => format!(", gap {:.1} %", gap * 100.0),
+    };
+    format!("{} {} from {}, bound {}{gap}", goal.name(), value(best), value(start), grouped(bound))
+}
+
 /// Writes and shows what the search finds.
 struct Follower<'a> {
     task: &'a Task,
     machine: &'a Machine,
     goal: &'a dyn Objective,
+    floor: &'a Floor,
+    /// Set when the best plan meets the bound.
+    proven: &'a AtomicBool,
+    settings: SearchSettings,
     out: Option<&'a Path>,
     trace: Option<&'a Path>,
     /// The trace so far.
@@ -182,7 +277,8 @@ impl Follower<'_> {
     fn write(&mut self, plan: &Plan) -> Result<(), CliError> {
         if let Some(directory) = self.out {
             let metrics = Verdict::of(&self.task.graph, self.machine, plan).ok().and_then(|v| v.metrics);
-            let document = PlanDocument { task: self.task.name.clone(), settings: None, plan: plan.clone(), metrics };
+            let settings = Some(self.settings.clone().into());
+            let document = PlanDocument { task: self.task.name.clone(), settings, plan: plan.clone(), metrics };
             self.written = plan::write(FileSet::new(directory)?, &document)?;
         }
         if let Some(trace) = self.trace {
@@ -212,9 +308,10 @@ impl Monitor for Follower<'_> {
     }
 
     fn met(&mut self, progress: Progress) {
-        let rate = progress.evaluations as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
-        let (name, best) = (self.goal.name(), value(progress.best));
-        let evaluations = grouped(progress.evaluations);
-        self.bar.say(format!("{name} {best} from {}, {evaluations} evaluations, {rate:.0}/s", value(progress.start)));
+        let rate = grouped(rate(progress.evaluations, self.started.elapsed()) as u64);
+        let bound = self.floor.value();
+        self.proven.fetch_or(progress.best <= bound, Ordering::Relaxed);
+        let standing = standing(self.goal, progress, bound);
+        self.bar.say(format!("{standing}; {} evaluations, {rate}/s", grouped(progress.evaluations)));
     }
 }

@@ -57,7 +57,7 @@ pub struct PlanArgs {
 #[derive(Debug, Serialize)]
 struct Planned<'a> {
     task: &'a str,
-    settings: Option<&'a Settings>,
+    settings: &'a Settings,
     #[serde(flatten)]
     figures: Figures<'a>,
     #[serde(flatten)]
@@ -103,9 +103,9 @@ impl PlanArgs {
         let gap = Bounds::new((&task.graph, &machine, &schedule), when).of(&plan, moved);
         let gap = gap.map_err(|e| resolve::run_error(&task, &hardware, e))?;
         drop(bounding);
-        let document = PlanDocument { task: task.name.clone(), settings: Some(settings), plan, metrics };
+        let document = PlanDocument { task: task.name.clone(), settings: Some(settings.clone().into()), plan, metrics };
         let written = files.map(|files| write(files, &document)).transpose()?;
-        let shown = Shown { task: &task, document: &document, verdict: &verdict, gap, when };
+        let shown = Shown { task: &task, settings: &settings, document: &document, verdict: &verdict, gap, when };
         if self.json {
             shown.json(milliseconds(planning), console)?;
         } else {
@@ -123,12 +123,21 @@ impl PlanArgs {
 }
 
 /// Writes the three text files and, last, the document.
+///
+/// The document is what counts: its one rename replaces a whole plan by a whole plan, while a process
+/// killed between the renames of the texts leaves some of either plan. Readers therefore prefer it,
+/// and where there is none yet it is put there first, so that no mixture ever stands alone.
 pub(super) fn write(mut files: FileSet, document: &PlanDocument) -> Result<Vec<PathBuf>, CliError> {
     let PlanDocument { task, plan, .. } = document;
+    let name = format!("{task}{PLAN_JSON}");
+    if !files.path(&name).exists() {
+        files.write(&name, |out| plan_json::write(document, out))?;
+        files.commit_so_far()?;
+    }
     files.write(&format!("{task}{SCHEDULE_TXT}"), |out| plan_text::write_schedule(plan, out))?;
     files.write(&format!("{task}{MEMORY_TXT}"), |out| plan_text::write_memory(plan, out))?;
     files.write(&format!("{task}{SPILL_TXT}"), |out| plan_text::write_spills(plan, out))?;
-    files.write(&format!("{task}{PLAN_JSON}"), |out| plan_json::write(document, out))?;
+    files.write(&name, |out| plan_json::write(document, out))?;
     Ok(files.commit()?)
 }
 
@@ -144,6 +153,7 @@ pub(super) fn where_written(paths: Option<Vec<PathBuf>>) -> String {
 /// A valid plan as it is shown.
 struct Shown<'a> {
     task: &'a Task,
+    settings: &'a Settings,
     document: &'a PlanDocument,
     verdict: &'a Verdict,
     gap: Gap,
@@ -154,7 +164,7 @@ impl Shown<'_> {
     fn json(&self, elapsed_ms: f64, console: &mut Console) -> Result<(), CliError> {
         console.json(&Planned {
             task: &self.task.name,
-            settings: self.document.settings.as_ref(),
+            settings: self.settings,
             figures: self.verdict.figures(),
             gap: self.gap,
             counters: self.document.plan.counters,
@@ -163,9 +173,7 @@ impl Shown<'_> {
     }
 
     fn print(&self, machine: &Machine, console: &mut Console) -> Result<(), CliError> {
-        if let Some(settings) = &self.document.settings {
-            console.line(report::headline(self.task, settings))?;
-        }
+        console.line(report::headline(self.task, self.settings))?;
         if let Some(metrics) = &self.verdict.metrics {
             console.line(format_args!("\n{}", report::figures(&self.task.graph, machine, metrics)))?;
         }

@@ -141,6 +141,14 @@ impl FileSet {
     /// # Errors
     /// When a file cannot be renamed; those before it are in place then, those after it are gone.
     pub fn commit(mut self) -> Result<Vec<PathBuf>, OutputError> {
+        self.commit_so_far()
+    }
+
+    /// Renames what was added so far into place, and goes on with an empty set.
+    ///
+    /// # Errors
+    /// As [`FileSet::commit`].
+    pub fn commit_so_far(&mut self) -> Result<Vec<PathBuf>, OutputError> {
         let mut paths = Vec::with_capacity(self.files.len());
         for (name, file) in std::mem::take(&mut self.files) {
             let path = self.path(&name);

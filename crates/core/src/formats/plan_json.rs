@@ -6,7 +6,7 @@
 
 use super::{FormatError, Place, body};
 use crate::metrics::Metrics;
-use crate::plan::{Counters, Placed, Plan, Settings, Spill};
+use crate::plan::{Counters, Origin, Placed, Plan, Spill};
 use crate::units::{Id, MAX_ID};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ pub struct PlanDocument {
     /// Name of the task: what the files of the plan begin with.
     pub task: String,
     /// How the plan was made, where that is known.
-    pub settings: Option<Settings>,
+    pub settings: Option<Origin>,
     /// The plan.
     pub plan: Plan,
     /// What it measures, where it was measured.
@@ -38,7 +38,7 @@ struct Keys {
     version: u32,
     task: String,
     #[serde(default)]
-    settings: Option<Settings>,
+    settings: Option<Origin>,
     #[serde(default)]
     metrics: Option<Metrics>,
     #[serde(default)]
@@ -70,7 +70,7 @@ pub fn read(bytes: &[u8]) -> Result<PlanDocument, FormatError> {
         return Err(no_place(format!("id {id} in {list} passes 2^63-1")));
     }
     if let Some(settings) = &keys.settings {
-        settings.hardware.validate().map_err(|e| no_place(format!("settings.hardware: {e}")))?;
+        settings.hardware().validate().map_err(|e| no_place(format!("settings.hardware: {e}")))?;
     }
     let plan = Plan { schedule: keys.schedule, memory: keys.memory, spills: keys.spills, counters: keys.counters };
     Ok(PlanDocument { task: keys.task, settings: keys.settings, plan, metrics: keys.metrics })

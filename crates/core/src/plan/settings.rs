@@ -1,0 +1,130 @@
+//! How plans are made, as far as it takes to make them again.
+
+use crate::hardware::Hardware;
+use crate::schedule::Normalize;
+use serde::{Deserialize, Serialize};
+
+/// How the planner made a plan: enough to make it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// Name of the victim heuristic.
+    pub heuristic: String,
+    /// Names of the strategies, in order.
+    pub strategies: Vec<String>,
+    /// Name of the placement rule.
+    pub placement: String,
+    /// How often one `ALLOC` may be postponed.
+    pub attempts: u32,
+    /// The prefetch window, in op nodes.
+    pub prefetch: u32,
+    /// How the schedule was normalised.
+    pub normalize: Normalize,
+    /// Seed of heuristics that draw.
+    pub seed: u64,
+    /// The hardware.
+    pub hardware: Hardware,
+}
+
+/// How a search found a plan: enough to find it again, where the budget is one of evaluations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SearchSettings {
+    /// Name of the objective.
+    pub objective: String,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Searches that went on at once.
+    pub islands: usize,
+    /// How many orders were to be evaluated; `None` where time was the budget.
+    pub evaluations: Option<u64>,
+    /// The value that would have ended the search.
+    pub target: Option<u64>,
+    /// What it started from: the name of an order or of a file.
+    pub start: String,
+    /// The hardware.
+    pub hardware: Hardware,
+}
+
+/// What made a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, try_from = "Keys")]
+pub enum Origin {
+    /// The planner, from a given schedule.
+    Planner(Settings),
+    /// A search, which chose the schedule.
+    Search(SearchSettings),
+}
+
+impl Origin {
+    /// The hardware that the plan was made for.
+    pub fn hardware(&self) -> &Hardware {
+        match self {
+            Self::Planner(settings) => &settings.hardware,
+            Self::Search(settings) => &settings.hardware,
+        }
+    }
+}
+
+impl From<Settings> for Origin {
+    fn from(settings: Settings) -> Self {
+        Self::Planner(settings)
+    }
+}
+
+impl From<SearchSettings> for Origin {
+    fn from(settings: SearchSettings) -> Self {
+        Self::Search(settings)
+    }
+}
+
+/// The keys of either kind, so that a wrong one is refused by its name.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    heuristic: Option<String>,
+    strategies: Option<Vec<String>>,
+    placement: Option<String>,
+    attempts: Option<u32>,
+    prefetch: Option<u32>,
+    normalize: Option<Normalize>,
+    seed: Option<u64>,
+    hardware: Option<Hardware>,
+    objective: Option<String>,
+    islands: Option<usize>,
+    evaluations: Option<u64>,
+    target: Option<u64>,
+    start: Option<String>,
+}
+
+fn need<T>(value: Option<T>, key: &str) -> Result<T, String> {
+    value.ok_or_else(|| format!("missing field `{key}`"))
+}
+
+impl TryFrom<Keys> for Origin {
+    type Error = String;
+
+    fn try_from(keys: Keys) -> Result<Self, String> {
+        let seed = need(keys.seed, "seed")?;
+        let hardware = need(keys.hardware, "hardware")?;
+        if let Some(objective) = keys.objective {
+            return Ok(Self::Search(SearchSettings {
+                objective,
+                seed,
+                islands: need(keys.islands, "islands")?,
+                evaluations: keys.evaluations,
+                target: keys.target,
+                start: need(keys.start, "start")?,
+                hardware,
+            }));
+        }
+        Ok(Self::Planner(Settings {
+            heuristic: need(keys.heuristic, "heuristic")?,
+            strategies: need(keys.strategies, "strategies")?,
+            placement: need(keys.placement, "placement")?,
+            attempts: need(keys.attempts, "attempts")?,
+            prefetch: need(keys.prefetch, "prefetch")?,
+            normalize: need(keys.normalize, "normalize")?,
+            seed,
+            hardware,
+        }))
+    }
+}
