@@ -3,6 +3,7 @@
 use crate::console::Console;
 use crate::error::CliError;
 use crate::input;
+use crate::report::count;
 use crate::resolve::{EDGES_CSV, NODES_CSV};
 use spillbench_core::Graph;
 use spillbench_core::formats::output::FileSet;
@@ -80,6 +81,23 @@ impl Target {
         files.write(&format!("{task}{NODES_CSV}"), |out| graph_csv::write_nodes(graph, out))?;
         files.write(&format!("{task}{EDGES_CSV}"), |out| graph_csv::write_edges(graph, out))?;
         Ok(files.commit()?)
+    }
+
+    /// Writes the graph, lists the files, and notes how large it is and, where that is known, what it
+    /// was made of.
+    ///
+    /// # Errors
+    /// As [`Target::write`].
+    pub fn write_and_tell(&self, graph: &Graph, made_of: Option<&str>, console: &mut Console) -> Result<(), CliError> {
+        for path in self.write(graph, console)? {
+            console.line(path.strip_prefix(".").unwrap_or(&path).display())?;
+        }
+        let [nodes, edges, buffers] =
+            [(graph.node_count(), "node"), (graph.edge_count(), "edge"), (graph.buffer_count(), "buffer")]
+                .map(|(n, what)| count(n, what));
+        let made_of = made_of.map_or_else(String::new, |spec| format!("{spec}: "));
+        console.note(format_args!("{made_of}{nodes}, {edges}, {buffers}"));
+        Ok(())
     }
 }
 

@@ -4,12 +4,12 @@ use crate::error::WorkloadError;
 use crate::generate;
 use crate::registry::Domain;
 use crate::spec::WorkloadSpec;
-use spillbench_core::{Hardware, Machine};
+use spillbench_core::{Graph, Hardware, Machine};
 
 /// The parameter that scales every buffer of a lowered operator.
 const TILE: &str = "tile";
 
-/// The spec with its `tile` at the largest power of two with which the graph fits `hardware`, that
+/// The spec and its graph with its `tile` at the largest power of two with which the graph fits `hardware`, that
 /// is, with which the operands of each op fit their caches; at the smallest where none does. A spec
 /// without a `tile` stays as it is.
 ///
@@ -18,29 +18,36 @@ const TILE: &str = "tile";
 ///
 /// # Errors
 /// As [`generate`].
-pub fn fit_tile(spec: &WorkloadSpec, hardware: &Hardware) -> Result<WorkloadSpec, WorkloadError> {
+pub fn fit_tile(spec: &WorkloadSpec, hardware: &Hardware) -> Result<(WorkloadSpec, Graph), WorkloadError> {
     let domain = spec.values().iter().find(|(p, _)| p.name == TILE).map(|(p, _)| p.domain);
     let Some(Domain::Int { min, max, .. }) = domain else {
-        return Ok(spec.clone());
+        return Ok((spec.clone(), generate(spec)?));
     };
     let largest = hardware.caches.values().map(|c| c.capacity.0).max().unwrap_or(min);
     let tiles: Vec<u64> = (0..u64::BITS).map(|e| 1 << e).filter(|t| (min..=max.min(largest)).contains(t)).collect();
-    // All before `low` fit, none from `high` on does.
+    // All before `low` fit, none from `high` on does; `best` is of the last before `low`.
     let (mut low, mut high) = (0, tiles.len());
+    let mut best = None;
     while low < high {
         let middle = low + (high - low) / 2;
-        if fits(&spec.with(TILE, tiles[middle]), hardware)? {
-            low = middle + 1;
+        let tried = with_tile(spec, tiles[middle])?;
+        if fits(&tried.1, hardware) {
+            (low, best) = (middle + 1, Some(tried));
         } else {
             high = middle;
         }
     }
-    Ok(spec.with(TILE, low.checked_sub(1).map_or(min, |best| tiles[best])))
+    best.map_or_else(|| with_tile(spec, min), Ok)
 }
 
-fn fits(spec: &WorkloadSpec, hardware: &Hardware) -> Result<bool, WorkloadError> {
-    let graph = generate(spec)?;
-    Ok(Machine::resolve(&graph, hardware).is_ok_and(|machine| machine.misfits(&graph).is_empty()))
+fn with_tile(spec: &WorkloadSpec, tile: u64) -> Result<(WorkloadSpec, Graph), WorkloadError> {
+    let spec = spec.with(TILE, tile);
+    let graph = generate(&spec)?;
+    Ok((spec, graph))
+}
+
+fn fits(graph: &Graph, hardware: &Hardware) -> bool {
+    Machine::resolve(graph, hardware).is_ok_and(|machine| machine.misfits(graph).is_empty())
 }
 
 #[cfg(test)]
@@ -53,7 +60,9 @@ mod tests {
         for &(cache, capacity) in capacities {
             hardware.set_capacity(cache, Bytes(capacity)).unwrap();
         }
-        fit_tile(&spec.parse().unwrap(), &hardware).unwrap().to_string()
+        let (spec, graph) = fit_tile(&spec.parse().unwrap(), &hardware).unwrap();
+        assert_eq!(graph, generate(&spec).unwrap());
+        spec.to_string()
     }
 
     /// davinci: L0A and L0B hold 256 bytes, one tile each; L0C holds 512, one accumulator of two

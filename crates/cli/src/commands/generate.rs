@@ -3,7 +3,6 @@
 use crate::args::HardwareArgs;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
-use crate::report::count;
 use crate::resolve;
 use crate::write;
 use clap::Args;
@@ -62,15 +61,7 @@ impl GenerateArgs {
                 (spec, graph)
             }
         };
-        for path in target.write(&graph, console)? {
-            console.line(path.strip_prefix(".").unwrap_or(&path).display())?;
-        }
-        console.note(format_args!(
-            "{spec}: {}, {}, {}",
-            count(graph.node_count(), "node"),
-            count(graph.edge_count(), "edge"),
-            count(graph.buffer_count(), "buffer")
-        ));
+        target.write_and_tell(&graph, Some(&spec.to_string()), console)?;
         Ok(Outcome::Done)
     }
 }
@@ -85,8 +76,12 @@ fn sized(
     let args = HardwareArgs { hardware: hardware.to_owned(), capacity: Vec::new(), spill_cost: None };
     let hardware = resolve::hardware(&args)?;
     let has_tile = family.contains("tile=") || settings.iter().any(|s| s.trim_start().starts_with("tile="));
-    let spec = if has_tile { spec } else { fit_tile(&spec, &hardware)? };
-    let graph = generate(&spec)?;
+    let (spec, graph) = if has_tile {
+        let graph = generate(&spec)?;
+        (spec, graph)
+    } else {
+        fit_tile(&spec, &hardware)?
+    };
     let misfits = match Machine::resolve(&graph, &hardware) {
         Ok(machine) => machine.misfits(&graph),
         Err(misfits) => misfits,

@@ -4,7 +4,7 @@ use crate::args::HardwareArgs;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::input::Expect;
-use crate::report::{count, grouped};
+use crate::report::grouped_bytes;
 use crate::resolve;
 use crate::write::Target;
 use clap::{Args, Subcommand};
@@ -145,8 +145,8 @@ impl TextArgs {
         let height = intervals::read(&bytes).map(|(list, _)| intervals::height_lower_bound(&list));
         let height = height.map_err(in_file(file))?;
         let outcome = finish(&graph, &notices, &target, console)?;
-        console
-            .note(format_args!("no packing is lower than {} bytes: the most that are live at once", grouped(height.0)));
+        let height = grouped_bytes(height);
+        console.note(format_args!("no packing is lower than {height}: the most that are live at once"));
         Ok(outcome)
     }
 
@@ -176,14 +176,6 @@ fn finish(
     if notices.len() > 20 {
         console.note(format_args!("and {} more", notices.len() - 20));
     }
-    for path in target.write(graph, console)? {
-        console.line(path.strip_prefix(".").unwrap_or(&path).display())?;
-    }
-    console.note(format_args!(
-        "{}, {}, {}",
-        count(graph.node_count(), "node"),
-        count(graph.edge_count(), "edge"),
-        count(graph.buffer_count(), "buffer")
-    ));
+    target.write_and_tell(graph, None, console)?;
     Ok(Outcome::Done)
 }

@@ -2,7 +2,7 @@
 //!
 //! A feature map is `channels` × `rows` blocks. All kernels of a layer, one per pair of output and
 //! input channel block, are loaded to L1 when the layer begins. Each output block accumulates over
-//! the input channel blocks in L1 and reads, of each, its own row block and `halo` neighbours on
+//! the input channel blocks in L1 and reads, of each, its own `stride` row blocks and `halo` neighbours on
 //! both sides; its last step writes the block of the next feature map. Every `residual` layers the
 //! input of the first of them is added (`CONV_ADD`).
 //!
@@ -32,6 +32,13 @@ pub(crate) static FAMILY: Family = Family {
         Parameter::int("taps", "taps of a kernel: 9 for 3×3", 9, 1, 121),
         Parameter::int("block", "bytes of a block of a feature map", 384, 1, 1 << 40),
         Parameter::int("residual", "layers that a residual add spans, 0 for none", 2, 0, 65_536),
+        Parameter::int(
+            "stride",
+            "row blocks that a layer makes one of; residual adds need 1 or maps of one block",
+            1,
+            1,
+            64,
+        ),
         FREE,
     ],
     nodes,
@@ -39,10 +46,14 @@ pub(crate) static FAMILY: Family = Family {
 };
 
 fn nodes(values: &Values) -> u64 {
-    let [layers, c, rows] = ["layers", "channels", "rows"].map(|name| values.get(name));
+    let [layers, c, rows, stride] = ["layers", "channels", "rows", "stride"].map(|name| values.get(name));
     let accumulators = if c > 1 { 2 } else { 0 };
-    let ends = sum_of_products(&[&[4, c, rows]]);
-    sum_of_products(&[&[layers, 3, c, c], &[layers, rows, 4, c, c], &[layers, rows, c, 2 + accumulators], &[ends]])
+    let (mut made, mut last) = (0, rows);
+    for _ in 0..layers {
+        last = last.div_ceil(stride);
+        made += last;
+    }
+    sum_of_products(&[&[layers, 3, c, c], &[made, 4, c, c], &[made, c, 2 + accumulators], &[3, c, rows], &[c, last]])
 }
 
 /// A feature map: blocks by channel block, then row block.
@@ -50,8 +61,8 @@ type Map = Vec<Vec<Buf>>;
 
 struct Conv {
     kernel: Kernel,
-    rows: usize,
     halo: usize,
+    stride: usize,
     taps: u64,
     block: u64,
 }
@@ -65,7 +76,8 @@ impl Conv {
         let block = |conv: &mut Self, o: usize, row| {
             conv.block(input, &kernels[o * channels..][..channels], skip.map(|map| map[o][row]), row)
         };
-        (0..channels).map(|o| (0..self.rows).map(|row| block(self, o, row)).collect()).collect()
+        let rows = input.first().map_or(0, Vec::len).div_ceil(self.stride);
+        (0..channels).map(|o| (0..rows).map(|row| block(self, o, row)).collect()).collect()
     }
 
     /// One block of the next map: a step per input channel block.
@@ -76,7 +88,8 @@ impl Conv {
         for (i, (&kernel, map)) in kernels.iter().zip(input).enumerate() {
             let weights = e.alloc("L0B", self.taps * 8);
             e.op("MOVE", MTE1, cost::feed_kernel(self.taps * 8), &[weights], &[kernel]);
-            let near = &map[row.saturating_sub(self.halo)..(row + self.halo + 1).min(self.rows)];
+            let first = row * self.stride;
+            let near = &map[first.saturating_sub(self.halo)..(first + self.stride + self.halo).min(map.len())];
             let cycles = cost::convolve(self.taps, self.block);
             let reads = || near.iter().copied().chain([weights]);
             if i + 1 < kernels.len() {
@@ -96,16 +109,18 @@ impl Conv {
 }
 
 fn build(values: &Values, _seed: u64) -> Result<Emitter, WorkloadError> {
-    let [layers, channels, rows, halo] = ["layers", "channels", "rows", "halo"].map(|name| values.get(name) as usize);
+    let counts = ["layers", "channels", "rows", "halo", "stride"];
+    let [layers, channels, rows, halo, stride] = counts.map(|name| values.get(name) as usize);
     let [taps, block, residual] = ["taps", "block", "residual"].map(|name| values.get(name));
     let kernel = Kernel::new(frees(values), block);
-    let mut conv = Conv { kernel, rows, halo, taps, block };
+    let mut conv = Conv { kernel, halo, stride, taps, block };
     let mut map: Map = (0..channels).map(|_| (0..rows).map(|_| conv.kernel.load("L1", block)).collect()).collect();
     let mut skip = map.clone();
     for layer in 1..=layers as u64 {
-        let adds = residual > 0 && layer % residual == 0;
+        let alike = skip.first().map(Vec::len) == map.first().map(|blocks| blocks.len().div_ceil(stride));
+        let adds = residual > 0 && layer % residual == 0 && alike;
         map = conv.layer(&map, adds.then_some(&skip));
-        if adds {
+        if adds || !alike {
             skip.clone_from(&map);
         }
     }
