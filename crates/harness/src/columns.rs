@@ -4,7 +4,7 @@
 //! or `NAME.PIPE`, and all else stays. The columns of attribution stand behind the fixed results of
 //! studies that ask for it.
 
-use crate::experiment::chain_text;
+use crate::experiment::{Budget, chain_text};
 use crate::record::{Bounded, Record, Status};
 use crate::study::{Cell, GraphEntry, HardwareEntry};
 use spillbench_bounds::attribution::{Attribution, attribute, gap, over_bound};
@@ -116,20 +116,53 @@ const INFO: &[Entry] = &[
     ("buffers", COUNT, "buffers of the graph", |c, _, _| Value::Int(c.graph.graph.buffer_count() as u64)),
 ];
 
-const SEED: Entry = ("seed", COUNT, "seed of the heuristic; --seed makes the same plan", |c, _, _| Value::Int(c.seed));
+const SEED: Entry =
+    ("seed", COUNT, "seed of the heuristic or the search; --seed makes the same plan", |c, _, _| Value::Int(c.seed));
 
 const AXES: &[Entry] = &[
     ("graph", TEXT, "the graph: stem of its file, or its specification", |c, _, _| Value::Text(&c.graph.name)),
-    ("schedule", TEXT, "the schedule before it is normalised", |c, _, _| Value::Text(&c.schedule.name)),
+    ("schedule", TEXT, "the schedule before it is normalised; what a search starts from", |c, _, _| {
+        Value::Text(&c.schedule.name)
+    }),
     ("hardware", TEXT, "the hardware: preset, or stem of its file", |c, _, _| Value::Text(&c.hardware.name)),
     ("cost_model", TEXT, "what a spill costs in cycles, with its parameters", |c, _, _| Value::Text(&c.hardware.cost)),
-    ("normalize", TEXT, "how far the schedule is normalised", |c, _, _| Value::Text(c.normalize_name())),
-    ("heuristic", TEXT, "the victim heuristic", |c, _, _| Value::Text(c.heuristic.name)),
-    ("strategies", TEXT, "the strategy chain", |c, _, _| Value::Owned(chain_text(c.chain))),
-    ("placement", TEXT, "the placement rule", |c, _, _| Value::Text(c.placement.name())),
-    ("attempts", COUNT, "how often one ALLOC may be postponed", |c, _, _| Value::Int(u64::from(c.attempts))),
-    ("prefetch", "op nodes", "how far a SPILL_IN may be brought forward", |c, _, _| Value::Int(u64::from(c.prefetch))),
+    ("normalize", TEXT, "how far the schedule is normalised", |c, _, _| {
+        c.normalize_name().map_or(Value::Empty, Value::Text)
+    }),
+    ("heuristic", TEXT, "the victim heuristic, or `search`", |c, _, _| Value::Text(c.maker())),
+    ("strategies", TEXT, "the strategy chain", |c, _, _| {
+        c.planning().map_or(Value::Empty, |p| Value::Owned(chain_text(p.chain)))
+    }),
+    ("placement", TEXT, "the placement rule", |c, _, _| {
+        c.planning().map_or(Value::Empty, |p| Value::Text(p.placement.name()))
+    }),
+    ("attempts", COUNT, "how often one ALLOC may be postponed", |c, _, _| {
+        c.planning().map(|p| u64::from(p.attempts)).into()
+    }),
+    ("prefetch", "op nodes", "how far a SPILL_IN may be brought forward", |c, _, _| {
+        c.planning().map(|p| u64::from(p.prefetch)).into()
+    }),
     ("repetition", COUNT, "number of the repetition, from 0", |c, _, _| Value::Int(u64::from(c.repetition))),
+];
+
+/// What the names of the columns of budgets begin with.
+pub const BUDGET: &str = "budget_";
+
+/// Axes of studies that search.
+const SEARCH_AXES: &[Entry] = &[
+    ("objective", TEXT, "what a search makes small; empty without one", |c, _, _| {
+        c.searching().map_or(Value::Empty, |s| Value::Text(s.objective.name()))
+    }),
+    ("budget_evaluations", COUNT, "orders that a search may evaluate", |c, _, _| {
+        match c.searching().map(|s| s.budget) {
+            Some(Budget::Evaluations(n)) => Value::Int(n),
+            _ => Value::Empty,
+        }
+    }),
+    ("budget_seconds", "s", "wall time that a search may take", |c, _, _| match c.searching().map(|s| s.budget) {
+        Some(Budget::Seconds(s)) => Value::Float(s),
+        _ => Value::Empty,
+    }),
 ];
 
 const FACTOR: Entry =
@@ -324,13 +357,14 @@ fn pipes<'a>(graphs: &'a [GraphEntry], hardware: &'a [HardwareEntry]) -> Vec<&'a
     names
 }
 
-/// The columns of a study, in order; with those of attribution where that is wanted.
-pub fn of(graphs: &[GraphEntry], hardware: &[HardwareEntry], attribution: bool) -> Vec<Column> {
+/// The columns of a study, in order; with those of searches and of attribution where it has them.
+pub fn of(graphs: &[GraphEntry], hardware: &[HardwareEntry], searches: bool, attribution: bool) -> Vec<Column> {
     let (caches, pipes) = (caches(hardware), pipes(graphs, hardware));
     let mut columns: Vec<_> = INFO.iter().map(|e| column(e, Role::Info, "")).collect();
     columns.extend(AXES.iter().map(|e| column(e, Role::Axis, "")));
     columns.push(column(&FACTOR, Role::Axis, ""));
     columns.extend(caches.iter().map(|c| column(&CAPACITY, Role::Axis, c)));
+    columns.extend(SEARCH_AXES.iter().filter(|_| searches).map(|e| column(e, Role::Axis, "")));
     columns.push(column(&SEED, Role::Info, ""));
     columns.extend(RESULTS.iter().map(|e| column(e, Role::Result, "")));
     columns.extend(ATTRIBUTION.iter().filter(|_| attribution).map(|e| column(e, Role::Result, "")));
@@ -342,7 +376,7 @@ pub fn of(graphs: &[GraphEntry], hardware: &[HardwareEntry], attribution: bool) 
 /// True for the name of an axis column, of any study.
 pub fn is_axis(name: &str) -> bool {
     let capacity = name.strip_prefix(CAPACITY.0).is_some_and(|rest| rest.starts_with('.'));
-    capacity || name == FACTOR.0 || AXES.iter().any(|entry| entry.0 == name)
+    capacity || name == FACTOR.0 || AXES.iter().chain(SEARCH_AXES).any(|entry| entry.0 == name)
 }
 
 /// True for the name of a result column, of any study.
@@ -353,7 +387,8 @@ pub fn is_result(name: &str) -> bool {
 
 /// Unit and description of a column of any study, by its name alone.
 pub fn describe(name: &str) -> Option<(&'static str, &'static str)> {
-    let fixed = INFO.iter().chain(AXES).chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
+    let fixed =
+        INFO.iter().chain(AXES).chain(SEARCH_AXES).chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
     let of_something = [&CAPACITY].into_iter().chain(BY_CACHE).chain(BY_PIPE);
     let found = fixed
         .filter(|e| e.0 == name)
@@ -368,7 +403,8 @@ mod tests {
 
     #[test]
     fn names_are_unique_plain_and_described() {
-        let all = || INFO.iter().chain(AXES).chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
+        let axes = || INFO.iter().chain(AXES).chain(SEARCH_AXES);
+        let all = || axes().chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
         let names: BTreeSet<_> = all().map(|e| e.0).collect();
         assert_eq!(names.len(), all().count());
         let by = [&CAPACITY].into_iter().chain(BY_CACHE).chain(BY_PIPE);

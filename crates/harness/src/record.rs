@@ -138,8 +138,9 @@ fn attempt(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
         Ok(machine) => machine,
         Err(errors) => return Record::without_plan(Status::Failed, join(&errors)),
     };
+    cell.prepare();
     let begin = Instant::now();
-    let plan = cell.policy().plan(graph, &machine, cell.normalized(), workspace);
+    let plan = cell.plan(&machine, workspace);
     let plan_time = nanos(begin.elapsed());
     let mut record = match plan {
         Ok(plan) => {
@@ -172,9 +173,10 @@ fn bounded(
     }
     let (value, kind) = cell.bound(cover)?;
     let (mut best, mut in_bytes) = (None, None);
-    if cell.is_attributed() {
+    if let Some(planning) = cell.planning().filter(|_| cell.is_attributed()) {
         best = cell.best_bound(cover)?;
-        let moved = cell.policy().movement_in_bytes(&cell.graph.graph, machine, cell.normalized(), workspace);
+        let policy = planning.policy(cell.seed);
+        let moved = policy.movement_in_bytes(&cell.graph.graph, machine, cell.normalized(), workspace);
         in_bytes = Some(moved.map_err(|e| e.to_string())?);
     }
     Ok(Some(Bounded { value, kind, cover, best, in_bytes }))

@@ -1,4 +1,5 @@
-//! The output folder of a sweep: `runs.csv` with its dictionary, `timings.csv`, tables, figures and,
+//! The output folder of a sweep: `runs.csv` with its dictionary, `timings.csv`, `timed.csv`,
+//! tables, figures and,
 //! last, the manifest. Each file is renamed into place whole.
 
 use crate::error::HarnessError;
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub const RUNS: &str = "runs.csv";
 /// The data dictionary of the table.
 pub const COLUMNS: &str = "columns.csv";
+/// The rows of cells whose results depend on the machine; absent without any.
+pub const TIMED: &str = "timed.csv";
 /// The wall times of the cells.
 pub const TIMINGS: &str = "timings.csv";
 /// The experiment file that the run was made from.
@@ -88,6 +91,9 @@ impl Output<'_> {
 pub fn write(study: &Study, swept: &Swept, folder: &Path, shard: Shard) -> Result<Written, HarnessError> {
     let mut output = Output { folder, written: Written::default() };
     output.table(RUNS, &swept.runs)?;
+    if !swept.timed.is_empty() {
+        output.table(TIMED, &swept.timed)?;
+    }
     output.table(COLUMNS, &dictionary(&study.columns))?;
     output.table(TIMINGS, &swept.timings)?;
     output.file(EXPERIMENT, |out| out.write_all(study.experiment.text.as_bytes()))?;
@@ -143,7 +149,7 @@ fn summaries(study: &Study, swept: &Swept, output: &mut Output<'_>) -> Result<()
 
 fn figures(study: &Study, swept: &Swept, output: &mut Output<'_>) -> Result<(), HarnessError> {
     for spec in &study.experiment.figures {
-        let Some(drawn) = figure::of_study(study, &swept.runs, spec)? else {
+        let Some(drawn) = figure::of_study(study, swept.rows_of(spec), spec)? else {
             output.written.notices.push(format!("figure {}: no row passes its filter", spec.name.value));
             continue;
         };
@@ -156,7 +162,7 @@ fn figures(study: &Study, swept: &Swept, output: &mut Output<'_>) -> Result<(), 
 }
 
 fn manifest(study: &Study, swept: &Swept, shard: Shard) -> Manifest {
-    let rows = swept.runs.len() as u64;
+    let rows = (swept.runs.len() + swept.timed.len()) as u64;
     let (total, longest) = (swept.cell_time.0.as_secs_f64(), swept.cell_time.1.as_secs_f64());
     let mut manifest = Manifest::of(study);
     manifest.shard = (!shard.is_whole()).then(|| shard.to_string());

@@ -6,14 +6,13 @@ mod cell;
 mod hardware;
 mod load;
 
-pub use cell::{Cell, MAX_CELLS};
+pub use cell::{Cell, MAX_CELLS, Planning, Searching, Way};
 pub use hardware::HardwareEntry;
-pub use load::{GraphEntry, Notice, ScheduleEntry};
+pub use load::{GraphEntry, Notice, ScheduleEntry, ScheduleSource};
 
 use crate::columns::{self, Column, Role};
 use crate::error::HarnessError;
 use crate::experiment::{At, Complaint, Complaints, Experiment, ExperimentFile, FigureKind, Filter, Problem};
-use spillbench_core::schedule::Normalize;
 use spillbench_core::{Machine, Schedule};
 use spillbench_heuristics::Heuristic;
 use std::path::{Path, PathBuf};
@@ -34,10 +33,11 @@ pub struct Study {
     pub columns: Vec<Column>,
     /// Heuristics with their repetitions; only those that draw are repeated.
     runs: Vec<(&'static Heuristic, u32)>,
-    /// Normalised schedules, made when first asked for: by graph, schedule and level.
+    /// Normalised schedules, made when first asked for: by graph, schedule, level and, for those made
+    /// for it, hardware.
     normalized: Vec<OnceLock<Schedule>>,
-    /// The first index in `normalized` of each graph.
-    first_normalized: Vec<usize>,
+    /// The first index in `normalized` of each schedule of each graph.
+    first_normalized: Vec<Vec<usize>>,
     bounds: bounds::Bounds,
 }
 
@@ -79,31 +79,63 @@ impl Study {
         let mut complaints = Vec::new();
         check_caches(&graphs, &hardware, &mut complaints);
         let runs = runs(&experiment);
-        let mut first_normalized = Vec::with_capacity(graphs.len());
-        let mut schedules = 0;
-        for graph in &graphs {
-            first_normalized.push(schedules * experiment.axes.normalize.len());
-            schedules += graph.schedules.len();
-        }
-        let normalized = (0..schedules * experiment.axes.normalize.len()).map(|_| OnceLock::new()).collect();
-        let columns = columns::of(&graphs, &hardware, experiment.attribution);
+        let columns = columns::of(&graphs, &hardware, experiment.search.is_some(), experiment.attribution);
+        let (normalized, first_normalized) = (Vec::new(), Vec::new());
         let bounds = bounds::Bounds::default();
-        let study = Self { experiment, graphs, hardware, notices, columns, runs, normalized, first_normalized, bounds };
+        let mut study =
+            Self { experiment, graphs, hardware, notices, columns, runs, normalized, first_normalized, bounds };
         study.check_size(&mut complaints);
         study.check_wanted(&mut complaints);
-        finish(complaints).map(|()| study)
+        finish(complaints)?;
+        study.make_room();
+        Ok(study)
+    }
+
+    /// Makes room for the normalised schedules, which are no more than there are cells.
+    fn make_room(&mut self) {
+        let levels = if self.runs.is_empty() { 0 } else { self.experiment.axes.normalize.len() };
+        let mut next = 0;
+        for graph in &self.graphs {
+            let mut first = Vec::with_capacity(graph.schedules.len());
+            for schedule in &graph.schedules {
+                first.push(next);
+                next += levels * self.variants(schedule);
+            }
+            self.first_normalized.push(first);
+        }
+        self.normalized = (0..next).map(|_| OnceLock::new()).collect();
+    }
+
+    /// How many hardware entries a schedule differs by.
+    fn variants(&self, schedule: &ScheduleEntry) -> usize {
+        match schedule.source {
+            ScheduleSource::Given(_) => 1,
+            ScheduleSource::Order(_) => self.hardware.len(),
+        }
     }
 
     /// The number of cells.
     pub fn cell_count(&self) -> u64 {
-        u64::try_from(self.size()).unwrap_or(u64::MAX)
+        u64::try_from(self.planned().saturating_add(self.searched())).unwrap_or(u64::MAX)
     }
 
-    fn size(&self) -> u128 {
-        let axes = &self.experiment.axes;
+    /// Schedules of all graphs together, on all hardware.
+    fn starts(&self) -> u128 {
         let schedules: u128 = self.graphs.iter().map(|g| g.schedules.len() as u128).sum();
+        schedules * self.hardware.len() as u128
+    }
+
+    /// Cells of searches; they come behind those of the planner.
+    fn searched(&self) -> u128 {
+        let Some(search) = &self.experiment.search else { return 0 };
+        let rest = [search.objectives.len(), search.budgets.len(), search.seeds.len()];
+        rest.iter().fold(self.starts(), |product, &n| product.saturating_mul(n as u128))
+    }
+
+    /// Cells of the planner.
+    fn planned(&self) -> u128 {
+        let axes = &self.experiment.axes;
         let rest = [
-            self.hardware.len(),
             axes.normalize.len(),
             self.runs.len(),
             axes.chains.len(),
@@ -111,28 +143,23 @@ impl Study {
             axes.attempts.len(),
             axes.prefetch.len(),
         ];
-        rest.iter().fold(schedules, |product, &n| product.saturating_mul(n as u128))
+        rest.iter().fold(self.starts(), |product, &n| product.saturating_mul(n as u128))
     }
 
     fn check_size(&self, complaints: &mut Vec<Complaint>) {
-        let cells = self.size();
+        let cells = self.planned().saturating_add(self.searched());
         if cells > u128::from(MAX_CELLS) {
             complaints.push(Complaint { place: None, problem: Problem::TooManyCells { cells, most: MAX_CELLS } });
         }
     }
 
-    /// A schedule of a graph at a level of normalising; made once.
-    pub fn normalized(&self, graph: usize, schedule: usize, level: usize) -> &Schedule {
-        let levels = &self.experiment.axes.normalize;
-        let entry = &self.graphs[graph];
-        let slot = self.first_normalized[graph] + schedule * levels.len() + level;
-        self.normalized[slot].get_or_init(|| {
-            let given = &entry.schedules[schedule].schedule;
-            match levels[level].value {
-                Normalize::None => given.clone(),
-                other => given.clone().normalized(&entry.graph, other),
-            }
-        })
+    /// A schedule of a graph at a level of normalising on some hardware; made once.
+    pub fn normalized(&self, graph: usize, schedule: usize, level: usize, hardware: usize) -> &Schedule {
+        let (entry, chosen) = (&self.graphs[graph], &self.graphs[graph].schedules[schedule]);
+        let variants = self.variants(chosen);
+        let slot = self.first_normalized[graph][schedule] + level * variants + hardware.min(variants - 1);
+        let level = self.experiment.axes.normalize[level].value;
+        self.normalized[slot].get_or_init(|| chosen.on(&entry.graph, &self.hardware[hardware].hardware, level))
     }
 
     /// The texts that an axis column takes in this study; `None` for other columns.
@@ -172,6 +199,11 @@ impl Study {
                 FigureKind::Curves { value, x, series, facet, .. } => {
                     self.check_measure(value, complaints);
                     self.check_measure(x, complaints);
+                    [Some(series), facet.as_ref()].into_iter().flatten().for_each(|c| self.check_axis(c, complaints));
+                }
+                FigureKind::Anytime { value, x, series, facet, .. } => {
+                    self.check_measure(value, complaints);
+                    self.check_column(x, |c| c.name.starts_with(columns::BUDGET), "budget column", complaints);
                     [Some(series), facet.as_ref()].into_iter().flatten().for_each(|c| self.check_axis(c, complaints));
                 }
                 FigureKind::Heat { value, x, y, facet } => {

@@ -5,6 +5,7 @@
 //! which they finish, nor on how often the run was killed and resumed.
 
 use crate::error::HarnessError;
+use crate::experiment::FigureSpec;
 use crate::hash::Hash;
 use crate::journal::{self, Journal};
 use crate::manifest;
@@ -113,6 +114,8 @@ impl Progress for Silent {}
 pub struct Swept {
     /// `runs.csv`.
     pub runs: Table,
+    /// `timed.csv`: the rows of cells whose results depend on the machine.
+    pub timed: Table,
     /// `timings.csv`.
     pub timings: Table,
     /// Rows taken from journals.
@@ -127,6 +130,13 @@ pub struct Swept {
     pub cell_time: (Duration, Duration),
     /// When it began and ended.
     pub span: (SystemTime, SystemTime),
+}
+
+impl Swept {
+    /// The rows that a figure shows.
+    pub fn rows_of(&self, figure: &FigureSpec) -> &Table {
+        if figure.is_timed() { &self.timed } else { &self.runs }
+    }
 }
 
 /// A finished cell on its way to the writer.
@@ -245,6 +255,7 @@ fn row(cell: &Cell<'_>, record: &Record) -> StringRecord {
 struct Finished {
     index: u64,
     key: Hash,
+    timed: bool,
     times: Times,
     row: StringRecord,
 }
@@ -275,7 +286,8 @@ fn write(
         }
         progress.done(&done.cell, done.status);
         let Done { cell, times, row, .. } = done;
-        collected.done.push(Finished { index: cell.index, key: cell.key, times, row });
+        let (index, key, timed) = (cell.index, cell.key, cell.is_timed());
+        collected.done.push(Finished { index, key, timed, times, row });
     }
     Ok(collected)
 }
@@ -288,18 +300,20 @@ fn seconds(nanos: u64) -> String {
 impl Collected {
     fn finish(self, study: &Study, cells: u64, dropped: usize, start: SystemTime) -> Swept {
         let mut runs = Table::new(study.columns.iter().map(|c| &c.name));
+        let mut timed_rows = runs.clone();
         let mut timings = Table::new(["cell", "plan_s", "check_s", "measure_s", "total_s"]);
         let (mut total, mut longest) = (0u64, 0u64);
         let missing = cells - self.done.len() as u64;
-        for Finished { key, times, row, .. } in self.done {
+        for Finished { key, timed, times, row, .. } in self.done {
             total = total.saturating_add(times.total());
             longest = longest.max(times.total());
             let spans = [times.plan, times.check, times.measure, times.total()].map(seconds);
             timings.push(StringRecord::from_iter(std::iter::once(key.to_string()).chain(spans)));
-            runs.push(row);
+            if timed { &mut timed_rows } else { &mut runs }.push(row);
         }
         Swept {
             runs,
+            timed: timed_rows,
             timings,
             resumed: self.resumed,
             dropped,
@@ -337,7 +351,7 @@ pub fn estimate(study: &Study, shard: Shard, budget: Duration) -> Estimate {
         // The middle of the k-th of `wanted` equal parts.
         let place = ((2 * u128::from(k) + 1) * u128::from(cells) / (2 * u128::from(wanted))) as u64;
         let cell = study.cell(shard.cell(place.min(cells - 1)));
-        let _ = cell.normalized();
+        cell.prepare();
         let one = Instant::now();
         if cell.is_bounded() {
             // Many cells share a bound, so it counts once for all of them.

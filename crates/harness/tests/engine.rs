@@ -88,7 +88,7 @@ fn a_seed_in_the_table_makes_the_same_plan_again() {
         let cell = key(row);
         let graph = &cell.graph.graph;
         let machine = spillbench_core::Machine::resolve(graph, &cell.hardware.hardware).unwrap();
-        let mut policy = cell.policy();
+        let mut policy = cell.planning().unwrap().policy(cell.seed);
         policy.seed = row.text("seed").parse().unwrap();
         let plan = policy.plan(graph, &machine, cell.normalized(), &mut Default::default()).unwrap();
         let measured = spillbench_core::metrics::measure(graph, &machine, &plan).unwrap();

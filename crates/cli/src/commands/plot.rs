@@ -58,12 +58,15 @@ impl PlotArgs {
         let folder = if self.runs.is_dir() { self.runs.clone() } else { self.runs.with_file_name("") };
         let out = self.out.clone().unwrap_or_else(|| folder.join(results::FIGURES));
         let specs: Vec<_> = self.figure.iter().map(|name| self.spec(name, &folder)).collect::<Result<_, _>>()?;
+        let timed = specs.iter().any(FigureSpec::is_timed).then(|| folder.join(results::TIMED));
+        let timed = timed.filter(|path| path.exists()).map(|path| read_runs(&path)).transpose()?;
         for spec in &specs {
+            let table = if spec.is_timed() { timed.as_ref().unwrap_or(&table) } else { &table };
             if let Some(column) = spec.columns().into_iter().find(|c| table.place(&c.value).is_none()) {
                 let known = table.names().map(str::to_owned).collect();
                 return Err(CliError::UnknownName { kind: "column", name: column.value.clone(), meant: None, known });
             }
-            let Some(scene) = figure::of_rows(&table, spec) else {
+            let Some(scene) = figure::of_rows(table, spec) else {
                 let name = &spec.name.value;
                 return Err(CliError::usage(
                     format!("figure {name}: no row passes its filter, or it shows a plan"),

@@ -22,7 +22,8 @@ use std::time::Duration;
     spillbench sweep experiments/capacity.toml --merge part1 --merge part2 --out whole\n\n\
     A run that was interrupted goes on with --resume: no finished cell is run again. The folder then\n\
     holds runs.csv (columns.csv says what its columns are), timings.csv, tables/, figures/ and\n\
-    manifest.json.")]
+    manifest.json; rows of searches with a budget in seconds stand in timed.csv, apart from all that\n\
+    does not depend on the machine.")]
 pub struct SweepArgs {
     /// The experiment file (TOML)
     #[arg(value_name = "EXPERIMENT")]
@@ -204,7 +205,7 @@ fn human(time: Duration) -> String {
 
 fn report(job: &Job, swept: &Swept, console: &mut Console) -> Result<Outcome, CliError> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
-    for row in swept.runs.rows() {
+    for row in swept.runs.rows().chain(swept.timed.rows()) {
         let status = row.text("status");
         match counts.iter_mut().find(|c| c.0 == status) {
             Some(count) => count.1 += 1,
@@ -217,7 +218,7 @@ fn report(job: &Job, swept: &Swept, console: &mut Console) -> Result<Outcome, Cl
     console.line(format_args!(
         "{}: {} ({counts}{resumed}) in {}, written to {}",
         job.study.experiment.name,
-        plural(swept.runs.len() as u64, "cell"),
+        plural((swept.runs.len() + swept.timed.len()) as u64, "cell"),
         human(time),
         job.out.display(),
     ))?;

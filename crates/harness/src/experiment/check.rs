@@ -4,7 +4,7 @@
 use super::raw::{Axis, RawCapacity, RawCost, RawFile, RawScalar, RawTable};
 use super::{
     At, Axes, Capacity, Complaint, Complaints, CostModel, Experiment, ExperimentFile, Filter, Problem, TableSpec,
-    capacity, chain_text, cost_text, figures,
+    capacity, chain_text, cost_text, figures, search,
 };
 use indexmap::IndexMap;
 use spillbench_bounds::attribution::When;
@@ -61,7 +61,7 @@ impl Checker<'_> {
     }
 
     /// The items of an axis, each with its place; complains when there is none.
-    fn items<T>(&mut self, axis: &str, list: Axis<T>) -> Vec<At<T>> {
+    pub(super) fn items<T>(&mut self, axis: &str, list: Axis<T>) -> Vec<At<T>> {
         let whole = self.place(list.span());
         let items: Vec<At<T>> = list
             .into_inner()
@@ -79,7 +79,7 @@ impl Checker<'_> {
         items
     }
 
-    fn distinct<T: PartialEq>(&mut self, axis: &str, items: &[At<T>], text: impl Fn(&T) -> String) {
+    pub(super) fn distinct<T: PartialEq>(&mut self, axis: &str, items: &[At<T>], text: impl Fn(&T) -> String) {
         for (i, item) in items.iter().enumerate() {
             if items[..i].iter().any(|other| other.value == item.value) {
                 self.complain(item.place, Problem::Repeated { axis: axis.to_owned(), value: text(&item.value) });
@@ -88,7 +88,7 @@ impl Checker<'_> {
     }
 
     /// An axis of names, each looked up; `all` stands for every name there is.
-    fn named<T: PartialEq + Clone>(
+    pub(super) fn named<T: PartialEq + Clone>(
         &mut self,
         axis: (&str, &'static str),
         list: Option<Axis<String>>,
@@ -144,7 +144,12 @@ impl Checker<'_> {
             self.complain(None, Problem::Missing { key: "axes", hint: ": say which graphs and heuristics to run" });
             return None;
         };
+        let place = self.place(axes.span());
         let axes = self.axes(axes.into_inner());
+        let search = raw.search.map(|search| search::check(self, search));
+        if axes.heuristics.is_empty() && search.is_none() {
+            self.complain(place, Problem::Missing { key: "heuristics", hint: ": there would be nothing to run" });
+        }
         let repetitions = raw.repetitions.map_or(At::nowhere(1), |r| self.at(r));
         if repetitions.value == 0 {
             self.complain(repetitions.place, Problem::NoRepetition);
@@ -172,6 +177,7 @@ impl Checker<'_> {
             attribution,
             best_order,
             axes,
+            search,
             capacities,
             tables,
             figures,
@@ -228,13 +234,9 @@ impl Checker<'_> {
                 &normalize,
                 by_normalize,
             ),
-            heuristics: self.named(
-                ("heuristics", "heuristic"),
-                Some(raw.heuristics),
-                String::new(),
-                &heuristics,
-                by_heuristic,
-            ),
+            heuristics: raw.heuristics.map_or_else(Vec::new, |list| {
+                self.named(("heuristics", "heuristic"), Some(list), String::new(), &heuristics, by_heuristic)
+            }),
             chains: self.chains(raw.strategies),
             placements: self.named(
                 ("placements", "placement rule"),

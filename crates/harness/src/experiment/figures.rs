@@ -29,6 +29,11 @@ pub const FIGURE_KINDS: &[FigureKindInfo] = &[
         keys: &["value", "x", "series", "facet", "scale"],
     },
     FigureKindInfo {
+        name: "anytime",
+        doc: "a measured column over the budget of searches: median and range over seeds, one curve per series",
+        keys: &["value", "x", "series", "facet", "scale"],
+    },
+    FigureKindInfo {
         name: "heat",
         doc: "a measured column over two parameters, as coloured tiles",
         keys: &["value", "x", "y", "facet"],
@@ -128,6 +133,10 @@ pub(super) fn check(checker: &mut Checker<'_>, raw: RawFigure) -> Option<FigureS
             let facet = (!no_facet).then(|| or(facet, "graph"));
             FigureKind::Curves { value, x: or(x, "capacity_factor"), series: or(series, "heuristic"), facet, scale }
         }
+        "anytime" => {
+            let facet = (!no_facet).then(|| or(facet, "graph"));
+            FigureKind::Anytime { value, x: or(x, "budget_evaluations"), series: or(series, "schedule"), facet, scale }
+        }
         "heat" => {
             let hint = ": a heat map needs `x` and `y`";
             let [x, y] = [("x", x), ("y", y)].map(|(key, given)| {
@@ -183,13 +192,19 @@ impl FigureSpec {
         matches!(self.kind, FigureKind::OverBound { .. })
     }
 
+    /// True when it shows rows that depend on the machine.
+    pub fn is_timed(&self) -> bool {
+        matches!(&self.kind, FigureKind::Anytime { x, .. } if x.value == "budget_seconds")
+    }
+
     /// Every column that the figure names, with the place where it does.
     pub fn columns(&self) -> Vec<&At<String>> {
         let own: Vec<Option<&At<String>>> = match &self.kind {
             FigureKind::Bars { value, group, series, facet, .. } => {
                 vec![Some(value), Some(group), Some(series), facet.as_ref()]
             }
-            FigureKind::Curves { value, x, series, facet, .. } => {
+            FigureKind::Curves { value, x, series, facet, .. }
+            | FigureKind::Anytime { value, x, series, facet, .. } => {
                 vec![Some(value), Some(x), Some(series), facet.as_ref()]
             }
             FigureKind::Heat { value, x, y, facet } => vec![Some(value), Some(x), Some(y), facet.as_ref()],

@@ -8,10 +8,12 @@ mod capacity;
 mod check;
 mod figures;
 mod raw;
+mod search;
 mod wanted;
 
 pub use capacity::{Capacity, CapacityError, Factor};
 pub use figures::{FIGURE_KINDS, FigureOptions, figure_from_options};
+pub use search::{Budget, SearchAxes};
 pub use wanted::{At, FigureKind, FigureSpec, Filter, Part, PlanView, Scale, TableSpec, Width};
 
 use spillbench_bounds::attribution::When;
@@ -46,6 +48,8 @@ pub struct Experiment {
     pub best_order: Option<At<String>>,
     /// What is varied.
     pub axes: Axes,
+    /// The searches that run beside the planner; `None` for none.
+    pub search: Option<SearchAxes>,
     /// Capacities by cache; `*` stands for every cache that is not named.
     pub capacities: Vec<(At<String>, Vec<At<Capacity>>)>,
     /// The summaries.
@@ -54,12 +58,13 @@ pub struct Experiment {
     pub figures: Vec<FigureSpec>,
 }
 
-/// What is varied: every combination is a cell. No list is empty, none holds a value twice.
+/// What is varied: every combination is a cell. No list but that of heuristics may be empty, none holds
+/// a value twice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axes {
     /// Files, globs, `data:` globs and workload specifications.
     pub graphs: Vec<At<String>>,
-    /// `id`, or a file, in whose name `{graph}` stands for the name of the graph.
+    /// Names of orders, and files, in whose name `{graph}` stands for the name of the graph.
     pub schedules: Vec<At<String>>,
     /// Presets and hardware files.
     pub hardware: Vec<At<String>>,
@@ -67,7 +72,7 @@ pub struct Axes {
     pub cost_models: Vec<At<CostModel>>,
     /// How far schedules are normalised.
     pub normalize: Vec<At<Normalize>>,
-    /// Names of victim heuristics.
+    /// Names of victim heuristics; none only where there are searches.
     pub heuristics: Vec<At<String>>,
     /// Strategy chains.
     pub chains: Vec<At<Vec<Strategy>>>,

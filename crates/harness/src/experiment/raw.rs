@@ -25,6 +25,7 @@ pub(super) struct RawFile {
     pub attribution: Option<Spanned<bool>>,
     pub best_order: Option<Spanned<String>>,
     pub axes: Option<Spanned<RawAxes>>,
+    pub search: Option<Spanned<RawSearch>>,
     #[serde(default)]
     pub capacities: IndexMap<Spanned<String>, Axis<RawCapacity>>,
     #[serde(default)]
@@ -42,11 +43,22 @@ pub(super) struct RawAxes {
     pub hardware: Option<Axis<String>>,
     pub cost_models: Option<Axis<RawCost>>,
     pub normalize: Option<Axis<String>>,
-    pub heuristics: Axis<String>,
+    pub heuristics: Option<Axis<String>>,
     pub strategies: Option<Axis<String>>,
     pub placements: Option<Axis<String>>,
     pub attempts: Option<Axis<u32>>,
     pub prefetch: Option<Axis<u32>>,
+}
+
+/// `[search]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSearch {
+    pub objectives: Option<Axis<String>>,
+    pub evaluations: Option<Axis<u64>>,
+    pub seconds: Option<Axis<f64>>,
+    pub seeds: Option<Axis<u64>>,
+    pub islands: Option<Spanned<u32>>,
 }
 
 /// `[[tables]]`.

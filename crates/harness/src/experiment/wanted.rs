@@ -134,6 +134,19 @@ pub enum FigureKind {
         /// The scale of the measured values.
         scale: Scale,
     },
+    /// `anytime`: a measured column over the budget of searches, its median and range over seeds.
+    Anytime {
+        /// The measured column.
+        value: At<String>,
+        /// The column of budgets along the horizontal axis.
+        x: At<String>,
+        /// The column of the curves.
+        series: At<String>,
+        /// The column of the panels.
+        facet: Option<At<String>>,
+        /// The scale of the measured values.
+        scale: Scale,
+    },
     /// `heat`: a measured column over two parameters.
     Heat {
         /// The measured column.

@@ -26,11 +26,11 @@ pub struct Curves<'s> {
     pub scale: Scale,
 }
 
-fn legend(series: &[&str]) -> Vec<(String, Sample)> {
+pub(super) fn legend(series: &[&str]) -> Vec<(String, Sample)> {
     series.iter().enumerate().map(|(k, s)| ((*s).to_owned(), Sample::Curve(look::series(k), mark(k)))).collect()
 }
 
-fn mark(k: usize) -> Mark {
+pub(super) fn mark(k: usize) -> Mark {
     Mark::ALL[k % Mark::ALL.len()]
 }
 
@@ -84,11 +84,11 @@ fn curves_panel<'a>(scene: &mut Scene, panel: &Panel<'_>, rows: &[Row<'a>], what
     }
 }
 
-fn place(plot: Rect, x_range: &Range, y_range: &Range, x: f64, y: f64) -> (f64, f64) {
+pub(super) fn place(plot: Rect, x_range: &Range, y_range: &Range, x: f64, y: f64) -> (f64, f64) {
     (plot.x + x_range.share(x) * plot.w, plot.bottom() - y_range.share(y) * plot.h)
 }
 
-fn draw_curve(scene: &mut Scene, points: Vec<(f64, f64)>, k: usize) {
+pub(super) fn draw_curve(scene: &mut Scene, points: Vec<(f64, f64)>, k: usize) {
     let color = look::series(k);
     let stride = points.len().div_ceil(MOST_MARKS).max(1);
     let marks: Vec<_> = points.iter().copied().step_by(stride).collect();

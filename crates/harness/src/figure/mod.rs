@@ -3,6 +3,7 @@
 //! A figure is laid out as a [`scene::Scene`] first, then drawn in both forms; nothing of the system
 //! is needed, not even a font. The same rows give the same bytes.
 
+mod anytime;
 mod axis;
 mod bars;
 mod curves;
@@ -65,6 +66,11 @@ pub fn of_rows(table: &Table, spec: &FigureSpec) -> Option<Scene> {
                 (value.value.as_str(), x.value.as_str(), series.value.as_str(), facet.as_ref());
             curves::curves(spec, &rows, &curves::Curves { value, x, series, facet, scale: *scale })
         }
+        FigureKind::Anytime { value, x, series, facet, scale } => {
+            let (value, x, series, facet) =
+                (value.value.as_str(), x.value.as_str(), series.value.as_str(), facet.as_ref());
+            anytime::anytime(spec, &rows, &curves::Curves { value, x, series, facet, scale: *scale })
+        }
         FigureKind::Heat { value, x, y, facet } => {
             let (value, x, y, facet) = (value.value.as_str(), x.value.as_str(), y.value.as_str(), facet.as_ref());
             heat::heat(spec, &rows, &heat::Heat { value, x, y, facet })
@@ -90,6 +96,9 @@ fn caption(kind: &FigureKind) -> String {
         FigureKind::Curves { value, x, series, .. } => {
             format!("{} over {} by {}", label(&value.value), x.value, series.value)
         }
+        FigureKind::Anytime { value, x, series, .. } => {
+            format!("{} over {} by {}, median and range", label(&value.value), x.value, series.value)
+        }
         FigureKind::Heat { value, x, y, .. } => format!("{} over {} and {}", label(&value.value), x.value, y.value),
         FigureKind::Profile { value, series } => {
             format!("performance profile of {} by {}", label(&value.value), series.value)
@@ -112,21 +121,24 @@ pub fn of_plan(view: PlanView, picture: &PlanPicture<'_>) -> Result<Option<Scene
     }))
 }
 
-/// Draws a figure of a study; `None` when there is nothing to draw.
+/// Draws a figure of a study from its rows, see [`Swept::rows_of`]; `None` when there is nothing to
+/// draw.
+///
+/// [`Swept::rows_of`]: crate::sweep::Swept::rows_of
 ///
 /// # Errors
 /// When drawing fails.
-pub fn of_study(study: &Study, runs: &Table, spec: &FigureSpec) -> Result<Option<Drawn>, HarnessError> {
+pub fn of_study(study: &Study, rows: &Table, spec: &FigureSpec) -> Result<Option<Drawn>, HarnessError> {
     let scene = match &spec.kind {
         FigureKind::Plan { view, cache } => {
-            let first = runs.filtered(&spec.filter).into_iter().find(|row| row.text("status") == "ok");
+            let first = rows.filtered(&spec.filter).into_iter().find(|row| row.text("status") == "ok");
             let cache = cache.as_ref().map(|c| c.value.as_str());
             match first {
                 Some(row) => plan_of_row(study, row, spec, *view, cache)?,
                 None => None,
             }
         }
-        _ => of_rows(runs, spec),
+        _ => of_rows(rows, spec),
     };
     let Some(mut scene) = scene else { return Ok(None) };
     scene.title = format!("{} ({})", scene.title, study.experiment.name);
@@ -148,13 +160,13 @@ fn plan_of_row(
     let graph = &cell.graph.graph;
     let failed = |message: String| HarnessError::Drawing { figure: spec.name.value.clone(), message };
     let machine = Machine::resolve(graph, &cell.hardware.hardware).map_err(|e| failed(format!("{e:?}")))?;
-    let plan = cell.policy().plan(graph, &machine, cell.normalized(), &mut Workspace::default());
+    let plan = cell.plan(&machine, &mut Workspace::default());
     let plan = plan.map_err(|e| failed(e.to_string()))?;
     let heading = spec.title.as_deref();
     let picture = PlanPicture { graph, machine: &machine, plan: &plan, cache, heading, width: spec.width };
     let mut scene = of_plan(view, &picture)?;
     if let Some(scene) = &mut scene {
-        scene.title = format!("{}: {view} of {} under {}", spec.name.value, cell.graph.name, cell.heuristic.name);
+        scene.title = format!("{}: {view} of {} under {}", spec.name.value, cell.graph.name, cell.maker());
     }
     Ok(scene)
 }

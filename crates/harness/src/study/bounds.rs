@@ -56,9 +56,9 @@ impl Bounds {
 }
 
 impl Cell<'_> {
-    /// True when its plan is compared with a lower bound.
+    /// True when its plan is compared with a lower bound; that of a search has no given order to bound.
     pub fn is_bounded(&self) -> bool {
-        self.study.experiment.bound.applies(&self.graph.graph)
+        self.planning().is_some() && self.study.experiment.bound.applies(&self.graph.graph)
     }
 
     /// No plan of its schedule that `cover` describes moves less.
@@ -74,8 +74,8 @@ impl Cell<'_> {
     /// # Errors
     /// Why there is no bound, in words.
     pub fn best_bound(&self, cover: Cover) -> Result<Option<Bytes>, String> {
-        let Some(best) = &self.graph.best else { return Ok(None) };
-        let schedule = best.schedule.clone().normalized(&self.graph.graph, self.normalize);
+        let (Some(best), Some(planning)) = (&self.graph.best, self.planning()) else { return Ok(None) };
+        let schedule = best.on(&self.graph.graph, &self.hardware.hardware, planning.normalize);
         self.bound_of(None, &schedule, cover).map(|(value, _)| Some(value))
     }
 

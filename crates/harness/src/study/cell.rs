@@ -2,15 +2,20 @@
 
 use super::{GraphEntry, HardwareEntry, ScheduleEntry, Study};
 use crate::columns::Column;
-use crate::experiment::chain_text;
+use crate::experiment::{Budget, SearchAxes, chain_text};
 use crate::hash::Hash;
-use spillbench_core::planner::PlannerConfig;
+use spillbench_core::planner::{PlanError, PlannerConfig, Workspace};
 use spillbench_core::schedule::Normalize;
-use spillbench_core::{Placement, Schedule, Strategy};
+use spillbench_core::{Graph, Machine, Placement, Plan, Schedule, Strategy};
 use spillbench_heuristics::{Heuristic, Policy};
+use spillbench_search::{LeastMovement, Monitor, Objective, Progress, SearchConfig, search};
+use std::time::{Duration, Instant};
 
 /// The most cells of one experiment.
 pub const MAX_CELLS: u64 = 10_000_000;
+
+/// What the column of heuristics holds for searches.
+const SEARCH: &str = "search";
 
 /// The version of the text that keys are hashed from; a change of meaning takes a new one.
 const KEY_VERSION: u32 = 1;
@@ -23,16 +28,38 @@ pub struct Cell<'a> {
     pub index: u64,
     /// The graph.
     pub graph: &'a GraphEntry,
-    /// The schedule.
+    /// The schedule: what is planned, or what a search starts from.
     pub schedule: &'a ScheduleEntry,
-    /// How far the schedule is normalised.
-    pub normalize: Normalize,
     /// Hardware, capacities and cost model.
     pub hardware: &'a HardwareEntry,
-    /// The victim heuristic.
-    pub heuristic: &'static Heuristic,
+    /// How its plan is made.
+    pub way: Way<'a>,
     /// The number of the repetition, from 0.
     pub repetition: u32,
+    /// The hash of all that decides its result.
+    pub key: Hash,
+    /// The seed of its heuristic, drawn from all that decides its plan, below 2⁶³; or that of its search.
+    pub seed: u64,
+    /// Graph, schedule, level of normalising and hardware by number.
+    pub(super) at: [usize; 4],
+}
+
+/// How a plan is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Way<'a> {
+    /// By the planner, from the schedule as it is.
+    Plan(Planning<'a>),
+    /// By a search that starts from the schedule.
+    Search(Searching),
+}
+
+/// What the planner goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Planning<'a> {
+    /// How far the schedule is normalised.
+    pub normalize: Normalize,
+    /// The victim heuristic.
+    pub heuristic: &'static Heuristic,
     /// The strategy chain.
     pub chain: &'a [Strategy],
     /// The placement rule.
@@ -41,12 +68,32 @@ pub struct Cell<'a> {
     pub attempts: u32,
     /// The prefetch window, in op nodes.
     pub prefetch: u32,
-    /// The hash of all that decides its row.
-    pub key: Hash,
-    /// The seed of its heuristic, drawn from all that decides its plan; below 2⁶³.
-    pub seed: u64,
-    /// Graph, schedule and level of normalising by number.
-    pub(super) at: [usize; 3],
+}
+
+/// What a search goes by, beside its seed.
+#[derive(Clone, Copy)]
+pub struct Searching {
+    /// What it makes small.
+    pub objective: &'static dyn Objective,
+    /// How long it goes on.
+    pub budget: Budget,
+    /// How many annealings exchange what they find.
+    pub islands: u32,
+}
+
+impl Planning<'_> {
+    /// The policy with a seed.
+    pub fn policy(&self, seed: u64) -> Policy {
+        let Self { heuristic, chain, placement, attempts, prefetch, .. } = *self;
+        let config = PlannerConfig { strategies: chain.to_vec(), placement, attempts, prefetch };
+        Policy { heuristic, config, seed }
+    }
+}
+
+impl std::fmt::Debug for Searching {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Searching({}, {})", self.objective.name(), self.budget)
+    }
 }
 
 /// Takes the digit of an axis of `n` values off a mixed-radix number.
@@ -57,8 +104,24 @@ fn digit(rest: &mut u64, n: usize) -> usize {
 }
 
 impl Study {
-    /// The cell of a number below [`Study::cell_count`]. Prefetch varies fastest, graphs slowest.
+    /// The cell of a number below [`Study::cell_count`]. Those of the planner come first, prefetch
+    /// varying fastest, then those of searches, seeds varying fastest; graphs vary slowest.
     pub fn cell(&self, index: u64) -> Cell<'_> {
+        let planned = u64::try_from(self.planned()).unwrap_or(u64::MAX);
+        let mut cell = match (&self.experiment.search, index.checked_sub(planned)) {
+            (Some(search), Some(rest)) => self.searched_cell(search, index, rest),
+            _ => self.planned_cell(index),
+        };
+        let canonical = cell.canonical(self.experiment.seed);
+        if let Way::Plan(_) = cell.way {
+            // What is measured beside the plan has no part in the seed, and so none in the plan.
+            cell.seed = (Hash::of(canonical.as_bytes()).0 as u64) >> 1;
+        }
+        cell.key = Hash::of((canonical + &cell.beside()).as_bytes());
+        cell
+    }
+
+    fn planned_cell(&self, index: u64) -> Cell<'_> {
         let axes = &self.experiment.axes;
         let mut rest = index;
         let prefetch = axes.prefetch[digit(&mut rest, axes.prefetch.len())].value;
@@ -67,42 +130,48 @@ impl Study {
         let chain = &axes.chains[digit(&mut rest, axes.chains.len())].value;
         let (heuristic, repetition) = self.runs[digit(&mut rest, self.runs.len())];
         let level = digit(&mut rest, axes.normalize.len());
-        let hardware = &self.hardware[digit(&mut rest, self.hardware.len())];
+        let normalize = axes.normalize[level].value;
+        let way = Way::Plan(Planning { normalize, heuristic, chain, placement, attempts, prefetch });
+        Cell { repetition, ..self.cell_at(index, rest, level, way) }
+    }
+
+    fn searched_cell<'a>(&'a self, search: &'a SearchAxes, index: u64, mut rest: u64) -> Cell<'a> {
+        let repetition = digit(&mut rest, search.seeds.len());
+        let budget = search.budgets[digit(&mut rest, search.budgets.len())].value;
+        let name = &search.objectives[digit(&mut rest, search.objectives.len())].value;
+        let objective = spillbench_search::objective(name).unwrap_or(&LeastMovement);
+        let way = Way::Search(Searching { objective, budget, islands: search.islands });
+        let seed = search.seeds[repetition].value;
+        Cell { repetition: repetition as u32, seed, ..self.cell_at(index, rest, 0, way) }
+    }
+
+    /// A cell of what is left of a number when all but hardware, schedule and graph are known.
+    fn cell_at<'a>(&'a self, index: u64, mut rest: u64, level: usize, way: Way<'a>) -> Cell<'a> {
+        let h = digit(&mut rest, self.hardware.len());
         let (mut g, mut s) = (0, rest as usize);
         while s >= self.graphs[g].schedules.len() {
             s -= self.graphs[g].schedules.len();
             g += 1;
         }
-        let (graph, schedule) = (&self.graphs[g], &self.graphs[g].schedules[s]);
-        let normalize = axes.normalize[level].value;
-        let mut cell = Cell {
+        Cell {
             study: self,
             index,
-            graph,
-            schedule,
-            normalize,
-            hardware,
-            heuristic,
-            repetition,
-            chain,
-            placement,
-            attempts,
-            prefetch,
+            graph: &self.graphs[g],
+            schedule: &self.graphs[g].schedules[s],
+            hardware: &self.hardware[h],
+            way,
+            repetition: 0,
             key: Hash(0),
             seed: 0,
-            at: [g, s, level],
-        };
-        let canonical = cell.canonical(self.experiment.seed);
-        // What is measured beside the plan has no part in the seed, and so none in the plan.
-        cell.seed = (Hash::of(canonical.as_bytes()).0 as u64) >> 1;
-        cell.key = Hash::of((canonical + &cell.beside()).as_bytes());
-        cell
+            at: [g, s, level, h],
+        }
     }
 
     /// Cells that together show every value of every axis.
     pub(super) fn probes(&self) -> impl Iterator<Item = Cell<'_>> {
         let axes = &self.experiment.axes;
-        let lengths = [
+        let schedules = self.graphs.iter().map(|g| g.schedules.len()).sum();
+        let planner = [
             axes.prefetch.len(),
             axes.attempts.len(),
             axes.placements.len(),
@@ -110,30 +179,51 @@ impl Study {
             self.runs.len(),
             axes.normalize.len(),
             self.hardware.len(),
-            self.graphs.iter().map(|g| g.schedules.len()).sum(),
+            schedules,
         ];
-        let mut stride = 1u64;
-        let mut indices = Vec::new();
-        for length in lengths {
-            indices.extend((0..length as u64).map(|k| k.saturating_mul(stride)));
-            stride = stride.saturating_mul(length as u64);
+        let planned = u64::try_from(self.planned()).unwrap_or(u64::MAX);
+        let mut indices: Vec<u64> = along_axes(&planner).into_iter().filter(|&i| i < planned).collect();
+        if let Some(search) = &self.experiment.search {
+            let lengths =
+                [search.seeds.len(), search.budgets.len(), search.objectives.len(), self.hardware.len(), schedules];
+            indices.extend(along_axes(&lengths).into_iter().map(|i| planned.saturating_add(i)));
         }
         indices.into_iter().filter(|&i| i < self.cell_count()).map(|i| self.cell(i))
     }
 }
 
+/// The mixed-radix numbers of which all digits but one are 0.
+fn along_axes(lengths: &[usize]) -> Vec<u64> {
+    let mut stride = 1u64;
+    let mut indices = Vec::new();
+    for &length in lengths {
+        indices.extend((0..length as u64).map(|k| k.saturating_mul(stride)));
+        stride = stride.saturating_mul(length as u64);
+    }
+    indices
+}
+
 impl<'a> Cell<'a> {
     /// All that decides the result, as text, a line for each thing.
     fn canonical(&self, base_seed: u64) -> String {
-        let (chain, heuristic) = (chain_text(self.chain), self.heuristic.name);
-        let normalize = self.normalize_name();
-        let Self { placement, attempts, prefetch, repetition, .. } = self;
-        format!(
-            "spillbench cell {KEY_VERSION}\ngraph {}\nschedule {}\nnormalize {normalize}\nhardware {}\nheuristic {heuristic}\n\
-             strategies {chain}\nplacement {placement}\nattempts {attempts}\nprefetch {prefetch}\n\
-             repetition {repetition}\nseed {base_seed}\n",
-            self.graph.hash, self.schedule.hash, self.hardware.hash,
-        )
+        let (graph, schedule, hardware) = (self.graph.hash, self.schedule.hash, self.hardware.hash);
+        match &self.way {
+            Way::Plan(Planning { heuristic, chain, placement, attempts, prefetch, .. }) => {
+                let (chain, heuristic, repetition) = (chain_text(chain), heuristic.name, self.repetition);
+                let normalize = self.normalize_name().unwrap_or_default();
+                format!(
+                    "spillbench cell {KEY_VERSION}\ngraph {graph}\nschedule {schedule}\nnormalize {normalize}\n\
+                     hardware {hardware}\nheuristic {heuristic}\nstrategies {chain}\nplacement {placement}\n\
+                     attempts {attempts}\nprefetch {prefetch}\nrepetition {repetition}\nseed {base_seed}\n"
+                )
+            }
+            Way::Search(Searching { objective, budget, islands }) => format!(
+                "spillbench search {KEY_VERSION}\ngraph {graph}\nstart {schedule}\nhardware {hardware}\n\
+                 objective {}\nbudget {budget}\nislands {islands}\nseed {}\n",
+                objective.name(),
+                self.seed
+            ),
+        }
     }
 
     /// What is measured beside the plan, as text.
@@ -151,9 +241,30 @@ impl<'a> Cell<'a> {
         self.study.experiment.attribution && self.is_bounded()
     }
 
-    /// The level of normalising by name.
-    pub fn normalize_name(&self) -> &'static str {
-        Normalize::ALL.iter().find(|n| n.0 == self.normalize).map_or("?", |n| n.1)
+    /// The level of normalising by name, where the planner is at work.
+    pub fn normalize_name(&self) -> Option<&'static str> {
+        let level = self.planning()?.normalize;
+        Normalize::ALL.iter().find(|n| n.0 == level).map(|n| n.1)
+    }
+
+    /// What the planner goes by, where it is at work.
+    pub fn planning(&self) -> Option<&Planning<'a>> {
+        if let Way::Plan(planning) = &self.way { Some(planning) } else { None }
+    }
+
+    /// What a search goes by, where there is one.
+    pub fn searching(&self) -> Option<&Searching> {
+        if let Way::Search(searching) = &self.way { Some(searching) } else { None }
+    }
+
+    /// What makes the plan, in the words of the tables: the heuristic, or `search`.
+    pub fn maker(&self) -> &'static str {
+        self.planning().map_or(SEARCH, |p| p.heuristic.name)
+    }
+
+    /// True when its result depends on the machine that runs it.
+    pub fn is_timed(&self) -> bool {
+        self.searching().is_some_and(|s| s.budget.is_time())
     }
 
     /// The columns of its study.
@@ -161,20 +272,49 @@ impl<'a> Cell<'a> {
         &self.study.columns
     }
 
-    /// The schedule as it is planned.
-    pub fn normalized(&self) -> &'a Schedule {
-        let [graph, schedule, level] = self.at;
-        self.study.normalized(graph, schedule, level)
+    /// Does what has to be done once for many cells, so that it does not count as time of this one.
+    pub fn prepare(&self) {
+        if let Way::Plan(_) = self.way {
+            self.normalized();
+        }
     }
 
-    /// The policy that plans it.
-    pub fn policy(&self) -> Policy {
-        let config = PlannerConfig {
-            strategies: self.chain.to_vec(),
-            placement: self.placement,
-            attempts: self.attempts,
-            prefetch: self.prefetch,
-        };
-        Policy { heuristic: self.heuristic, config, seed: self.seed }
+    /// The schedule as the planner gets it.
+    pub fn normalized(&self) -> &'a Schedule {
+        let [graph, schedule, level, hardware] = self.at;
+        self.study.normalized(graph, schedule, level, hardware)
     }
+
+    /// Makes the plan.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn plan(&self, machine: &Machine, workspace: &mut Workspace) -> Result<Plan, PlanError> {
+        let graph = &self.graph.graph;
+        match &self.way {
+            Way::Plan(planning) => planning.policy(self.seed).plan(graph, machine, self.normalized(), workspace),
+            Way::Search(searching) => self.search(searching, graph, machine),
+        }
+    }
+
+    fn search(&self, searching: &Searching, graph: &Graph, machine: &Machine) -> Result<Plan, PlanError> {
+        let begin = Instant::now();
+        let start = self.schedule.on(graph, &self.hardware.hardware, Normalize::Free);
+        let (evaluations, time) = match searching.budget {
+            Budget::Evaluations(n) => (Some(n), None),
+            Budget::Seconds(s) => (None, Some(Duration::from_secs_f64(s))),
+        };
+        // One thread, because the sweep has one for each core.
+        let (seed, islands) = (self.seed, searching.islands as usize);
+        let config = SearchConfig { seed, islands, threads: 1, evaluations, target: None };
+        let stop = || time.is_some_and(|time| begin.elapsed() >= time);
+        search(graph, machine, &start, searching.objective, &config, &stop, &mut Quiet).map(|found| found.plan)
+    }
+}
+
+/// Follows a search without a word.
+struct Quiet;
+
+impl Monitor for Quiet {
+    fn improved(&mut self, _plan: &Plan, _progress: Progress) {}
 }

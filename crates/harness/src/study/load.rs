@@ -5,7 +5,9 @@ use crate::experiment::{At, Complaint, DATA_PREFIX, Experiment, Problem};
 use crate::hash::{self, Hash};
 use rayon::prelude::*;
 use spillbench_core::formats::{Place, graph_csv, graph_json, schedule_text};
-use spillbench_core::{Graph, Schedule};
+use spillbench_core::schedule::Normalize;
+use spillbench_core::{Graph, Hardware, Machine, Schedule};
+use spillbench_search::{ORDERS, Order};
 use spillbench_workloads::WorkloadSpec;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -30,12 +32,35 @@ pub struct GraphEntry {
 /// A schedule of a graph of a study.
 #[derive(Debug)]
 pub struct ScheduleEntry {
-    /// Its name in tables: `id`, or the file as the experiment names it.
+    /// Its name in tables: that of the order, or the file as the experiment names it.
     pub name: String,
-    /// The schedule, before it is normalised.
-    pub schedule: Schedule,
-    /// The hash of its order.
+    /// Where it comes from.
+    pub source: ScheduleSource,
+    /// The hash of its order, or of what says how to make it.
     pub hash: Hash,
+}
+
+/// Where a schedule comes from.
+#[derive(Debug)]
+pub enum ScheduleSource {
+    /// It is the same on all hardware.
+    Given(Schedule),
+    /// It is made for each hardware.
+    Order(&'static Order),
+}
+
+impl ScheduleEntry {
+    /// The schedule on some hardware; the default one where nothing can be planned on it.
+    pub fn on(&self, graph: &Graph, hardware: &Hardware, level: Normalize) -> Schedule {
+        let schedule = match &self.source {
+            ScheduleSource::Given(schedule) => schedule.clone(),
+            ScheduleSource::Order(order) => match Machine::resolve(graph, hardware) {
+                Ok(machine) if machine.misfits(graph).is_empty() => order.schedule(graph, &machine),
+                _ => Schedule::default_for(graph),
+            },
+        };
+        if level == Normalize::None { schedule } else { schedule.normalized(graph, level) }
+    }
 }
 
 /// Something that was skipped.
@@ -158,9 +183,12 @@ fn read(located: &Located, experiment: &Experiment, folders: &Folders) -> Result
     let graph = graph.map_err(|problem| vec![Complaint { place, problem }])?;
     let (mut schedules, mut complaints) = (Vec::<ScheduleEntry>::new(), Vec::new());
     let mut load = |named: &At<String>| match schedule(&graph, &located.name, &named.value, &folders.base) {
-        Ok(schedule) => {
-            let hash = hash::schedule(&graph, &schedule);
-            Some(ScheduleEntry { name: named.value.clone(), schedule, hash })
+        Ok(source) => {
+            let hash = match &source {
+                ScheduleSource::Given(schedule) => hash::schedule(&graph, schedule),
+                ScheduleSource::Order(order) => Hash::of(format!("order {}", order.name).as_bytes()),
+            };
+            Some(ScheduleEntry { name: named.value.clone(), source, hash })
         }
         Err(problem) => {
             complaints.push(Complaint { place: named.place, problem });
@@ -197,13 +225,18 @@ fn generate(spec: &str) -> Result<Graph, Problem> {
     spillbench_workloads::generate(&parsed).map_err(|e| impossible(e.to_string()))
 }
 
-fn schedule(graph: &Graph, graph_name: &str, name: &str, base: &Path) -> Result<Schedule, Problem> {
+fn schedule(graph: &Graph, graph_name: &str, name: &str, base: &Path) -> Result<ScheduleSource, Problem> {
     if name == "id" {
-        return Ok(Schedule::default_for(graph));
+        return Ok(ScheduleSource::Given(Schedule::default_for(graph)));
+    }
+    if let Some(order) = spillbench_search::order(name) {
+        return Ok(ScheduleSource::Order(order));
     }
     let path = name.replace("{graph}", graph_name);
     let file = |message: String| Problem::File { path: path.clone(), message };
-    let bytes = std::fs::read(base.join(&path)).map_err(|e| file(e.to_string()))?;
+    let known = || ORDERS.iter().map(|o| o.name).collect::<Vec<_>>().join(", ");
+    let bytes = std::fs::read(base.join(&path)).map_err(|e| file(format!("{e}; orders by name: {}", known())))?;
     let ids = schedule_text::read(&bytes).map_err(|e| file(e.to_string()))?;
-    Schedule::from_ids(graph, &ids).map_err(|e| file(format!("no schedule of graph {graph_name}: {e}")))
+    let schedule = Schedule::from_ids(graph, &ids);
+    schedule.map(ScheduleSource::Given).map_err(|e| file(format!("no schedule of graph {graph_name}: {e}")))
 }
