@@ -93,6 +93,9 @@ pub struct PlannerArgs {
     /// How many ops earlier a reload may come where its space is free
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 0)]
     pub prefetch: u32,
+    /// Give the finished plan a faster order of its steps, addresses and spills being as they are
+    #[arg(long)]
+    pub retime: bool,
     /// Seed of heuristics that draw
     #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
     pub seed: u64,

@@ -8,7 +8,7 @@ mod plan_files;
 mod policy;
 
 pub use graph::{EDGES_CSV, GraphFormat, NODES_CSV, Task, task, task_at};
-pub use hardware::{hardware, machine, misfit};
+pub use hardware::{hardware, hardware_of_plan, machine, misfit};
 pub use names::unknown;
 pub use plan_files::{Claims, MEMORY_TXT, PLAN_JSON, PlanSource, SCHEDULE_TXT, SPILL_TXT, plan_files};
 pub use policy::{NO_STRATEGY, heuristics, policy, settings};

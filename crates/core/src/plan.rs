@@ -74,6 +74,13 @@ pub struct Counters {
     pub scores: u64,
     /// `SPILL_IN`s that the prefetch pass brought forward.
     pub prefetched: u64,
+    /// Cycles that retiming took off the makespan; absent in a document where it took none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cycles_saved: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A schedule with spill nodes, one initial offset per buffer, and the list of spills.

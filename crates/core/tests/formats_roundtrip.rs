@@ -64,12 +64,13 @@ prop_compose! {
         placement in "[a-z-]{1,9}",
         attempts in any::<u32>(),
         prefetch in any::<u32>(),
+        retime in any::<bool>(),
         normalize in prop::sample::select(Normalize::ALL),
         seed in any::<u64>(),
         hardware in hardware(),
     ) -> Settings {
         let normalize = normalize.0;
-        Settings { heuristic, strategies, placement, attempts, prefetch, normalize, seed, hardware }
+        Settings { heuristic, strategies, placement, attempts, prefetch, retime, normalize, seed, hardware }
     }
 }
 

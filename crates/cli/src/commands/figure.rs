@@ -6,7 +6,6 @@ use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::resolve;
 use clap::{Args, ValueEnum};
-use spillbench_core::Hardware;
 use spillbench_harness::experiment::{PlanView, Width};
 use spillbench_harness::figure::{self, Drawn, PlanPicture};
 use std::path::PathBuf;
@@ -73,7 +72,7 @@ impl FigureArgs {
         let task = resolve::task_at(&self.graph, None, console)?;
         let files = PlanFilesArgs { plan: Some(self.plan.clone()), schedule: None, memory: None, spill: None };
         let source = resolve::plan_files(&files, &task.name, console)?;
-        let hardware = self.hardware(source.claims.and_then(|claims| claims.settings).map(|s| s.hardware().clone()))?;
+        let hardware = resolve::hardware_of_plan(&self.hardware, &source)?;
         let machine = resolve::machine(&task, &hardware)?;
         if let Some(cache) = &self.cache {
             let names = task.graph.cache_names();
@@ -94,16 +93,6 @@ impl FigureArgs {
         let stem = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}_{view}", task.name)));
         plot::write(&Drawn::of(&scene, &view.to_string())?, &stem, console)?;
         Ok(Outcome::Done)
-    }
-
-    /// The hardware that was asked for; else that of the plan document.
-    fn hardware(&self, of_plan: Option<Hardware>) -> Result<Hardware, CliError> {
-        let HardwareArgs { hardware, capacity, spill_cost } = &self.hardware;
-        let as_by_default = *hardware == Hardware::default().name && capacity.is_empty() && spill_cost.is_none();
-        match of_plan {
-            Some(hardware) if as_by_default => Ok(hardware),
-            _ => resolve::hardware(&self.hardware),
-        }
     }
 }
 

@@ -19,7 +19,9 @@ mod optimize;
 mod pack;
 mod plan;
 mod plot;
+mod retime;
 mod sweep;
+mod timing;
 
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
@@ -42,6 +44,10 @@ pub enum Command {
     Certify(certify::CertifyArgs),
     /// Find offsets for buffers of fixed lives within a capacity
     Pack(pack::PackArgs),
+    /// Give a plan a faster order, its addresses and spills being as they are
+    Retime(retime::RetimeArgs),
+    /// Show when a plan runs what, why pipes are idle, and the critical path
+    Timing(timing::TimingArgs),
     /// Say why a plan spills, what that costs, and which single change would save most
     Explain(explain::ExplainArgs),
     /// Make a graph: a lowered operator or a synthetic structure, by family and parameters
@@ -90,6 +96,8 @@ impl Command {
             Self::Bound(args) => args.run(console),
             Self::Certify(args) => args.run(console),
             Self::Pack(args) => args.run(console),
+            Self::Retime(args) => args.run(console),
+            Self::Timing(args) => args.run(console),
             Self::Explain(args) => args.run(console),
             Self::Generate(args) => args.run(console),
             Self::Import(args) => args.run(console),

@@ -209,6 +209,7 @@ impl OptimizeArgs {
             islands: config.islands,
             evaluations: config.evaluations,
             target: self.target,
+            retime: false,
             start: self.start.clone(),
             hardware: hardware.clone(),
         }

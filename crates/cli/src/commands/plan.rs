@@ -203,5 +203,8 @@ fn requests(c: &Counters) -> String {
     if c.prefetched > 0 {
         text.push_str(&format!("; {} prefetched", count(c.prefetched as usize, "reload")));
     }
+    if c.cycles_saved > 0 {
+        text.push_str(&format!("; retiming saved {}", count(c.cycles_saved as usize, "cycle")));
+    }
     text + "."
 }

@@ -1,6 +1,6 @@
 //! From `--hardware`, `--capacity` and `--spill-cost` to a hardware description and a machine.
 
-use super::{Task, in_file, read, unknown};
+use super::{PlanSource, Task, in_file, read, unknown};
 use crate::args::HardwareArgs;
 use crate::error::CliError;
 use crate::input::{Expect, is_stdin};
@@ -32,6 +32,19 @@ pub fn hardware(args: &HardwareArgs) -> Result<Hardware, CliError> {
         hardware.validate()?;
     }
     Ok(hardware)
+}
+
+/// The hardware that was asked for; where none was, that of the plan document.
+///
+/// # Errors
+/// As [`hardware`].
+pub fn hardware_of_plan(args: &HardwareArgs, source: &PlanSource) -> Result<Hardware, CliError> {
+    let HardwareArgs { hardware: name, capacity, spill_cost } = args;
+    let as_by_default = *name == Hardware::default().name && capacity.is_empty() && spill_cost.is_none();
+    match source.claims.as_ref().and_then(|claims| claims.settings.as_ref()) {
+        Some(origin) if as_by_default => Ok(origin.hardware().clone()),
+        _ => hardware(args),
+    }
 }
 
 fn hardware_file(name: &str) -> Result<Hardware, CliError> {

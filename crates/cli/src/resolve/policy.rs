@@ -20,7 +20,8 @@ pub fn policy(name: &str, args: &PlannerArgs) -> Result<Policy, CliError> {
     let placement = Placement::by_name(&args.placement)
         .ok_or_else(|| unknown("placement", &args.placement, Placement::ALL.iter().map(|p| p.1)))?;
     let strategies = strategies(&args.strategies)?;
-    let config = PlannerConfig { strategies, placement, attempts: args.attempts, prefetch: args.prefetch };
+    let config =
+        PlannerConfig { strategies, placement, attempts: args.attempts, prefetch: args.prefetch, retime: args.retime };
     Ok(Policy { heuristic: one_heuristic(name)?, config, seed: args.seed })
 }
 
@@ -32,6 +33,7 @@ pub fn settings(policy: &Policy, normalize: Normalize, hardware: Hardware) -> Se
         placement: policy.config.placement.to_string(),
         attempts: policy.config.attempts,
         prefetch: policy.config.prefetch,
+        retime: policy.config.retime,
         normalize,
         seed: policy.seed,
         hardware,

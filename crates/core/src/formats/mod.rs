@@ -1,9 +1,10 @@
 //! File formats: graphs as JSON or a CSV pair, schedules, plans as three text files or one JSON
-//! document, hardware as TOML.
+//! document, hardware as TOML, and timed plans as traces.
 //!
 //! Readers take bytes and report line and column, or node and field; nothing here prints. Text may
 //! begin with a byte-order mark, use CRLF and end in blank lines; nothing else is forgiven.
 
+pub mod chrome_trace;
 pub mod graph_csv;
 pub mod graph_json;
 pub mod hardware_toml;

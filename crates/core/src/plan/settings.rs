@@ -17,6 +17,9 @@ pub struct Settings {
     pub attempts: u32,
     /// The prefetch window, in op nodes.
     pub prefetch: u32,
+    /// Whether the plan was retimed; absent in a document where it was not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub retime: bool,
     /// How the schedule was normalised.
     pub normalize: Normalize,
     /// Seed of heuristics that draw.
@@ -38,6 +41,9 @@ pub struct SearchSettings {
     pub evaluations: Option<u64>,
     /// The value that would have ended the search.
     pub target: Option<u64>,
+    /// Whether the plan was retimed; absent in a document where it was not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub retime: bool,
     /// What it started from: the name of an order or of a file.
     pub start: String,
     /// The hardware.
@@ -62,6 +68,16 @@ impl Origin {
             Self::Search(settings) => &settings.hardware,
         }
     }
+
+    /// Says that the plan was retimed on `hardware`.
+    pub fn retimed(mut self, hardware: Hardware) -> Self {
+        let (retime, on) = match &mut self {
+            Self::Planner(settings) => (&mut settings.retime, &mut settings.hardware),
+            Self::Search(settings) => (&mut settings.retime, &mut settings.hardware),
+        };
+        (*retime, *on) = (true, hardware);
+        self
+    }
 }
 
 impl From<Settings> for Origin {
@@ -85,6 +101,7 @@ struct Keys {
     placement: Option<String>,
     attempts: Option<u32>,
     prefetch: Option<u32>,
+    retime: Option<bool>,
     normalize: Option<Normalize>,
     seed: Option<u64>,
     hardware: Option<Hardware>,
@@ -112,6 +129,7 @@ impl TryFrom<Keys> for Origin {
                 islands: need(keys.islands, "islands")?,
                 evaluations: keys.evaluations,
                 target: keys.target,
+                retime: keys.retime.unwrap_or(false),
                 start: need(keys.start, "start")?,
                 hardware,
             }));
@@ -122,6 +140,7 @@ impl TryFrom<Keys> for Origin {
             placement: need(keys.placement, "placement")?,
             attempts: need(keys.attempts, "attempts")?,
             prefetch: need(keys.prefetch, "prefetch")?,
+            retime: keys.retime.unwrap_or(false),
             normalize: need(keys.normalize, "normalize")?,
             seed,
             hardware,

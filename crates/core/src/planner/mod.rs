@@ -10,6 +10,7 @@ mod observe;
 mod placement;
 pub mod prefetch;
 mod rescue;
+pub mod retime;
 mod runs;
 mod strategy;
 mod walk;
@@ -40,6 +41,8 @@ pub struct PlannerConfig {
     pub attempts: u32,
     /// How many op nodes a `SPILL_IN` may be brought forward; 0 switches prefetching off.
     pub prefetch: u32,
+    /// Whether the finished plan is given a faster order ([`retime`]).
+    pub retime: bool,
 }
 
 impl PlannerConfig {
@@ -54,6 +57,7 @@ impl Default for PlannerConfig {
             placement: Placement::default(),
             attempts: Self::DEFAULT_ATTEMPTS,
             prefetch: 0,
+            retime: false,
         }
     }
 }
@@ -150,12 +154,15 @@ fn run<'a>(
     observer: Option<&'a mut dyn Observer>,
 ) -> Result<Plan, PlanError> {
     begin((graph, machine, schedule), config, victim, workspace, Addressing::Contiguous)?;
-    let plan = walk::Walk::new(graph, machine, schedule, config, victim, workspace, observer).run()?;
-    if config.prefetch == 0 || plan.spills.is_empty() {
-        return Ok(plan);
+    let mut plan = walk::Walk::new(graph, machine, schedule, config, victim, workspace, observer).run()?;
+    // Only cycles past 2⁶⁴ − 1 stand in the way of either pass; such a plan has no time to save.
+    if config.prefetch > 0 && !plan.spills.is_empty() {
+        plan = prefetch::prefetch(graph, machine, &plan, config.prefetch).unwrap_or(plan);
     }
-    // Only a makespan past 2⁶⁴ − 1 stands in the way; such a plan has no time to save.
-    Ok(prefetch::prefetch(graph, machine, &plan, config.prefetch).unwrap_or(plan))
+    if config.retime {
+        plan = retime::retime(graph, machine, &plan).ok().flatten().map_or(plan, |retimed| retimed.plan);
+    }
+    Ok(plan)
 }
 
 /// Refuses what cannot be planned, and makes everything ready for a walk.

@@ -85,7 +85,7 @@ impl Planning<'_> {
     /// The policy with a seed.
     pub fn policy(&self, seed: u64) -> Policy {
         let Self { heuristic, chain, placement, attempts, prefetch, .. } = *self;
-        let config = PlannerConfig { strategies: chain.to_vec(), placement, attempts, prefetch };
+        let config = PlannerConfig { strategies: chain.to_vec(), placement, attempts, prefetch, retime: false };
         Policy { heuristic, config, seed }
     }
 }
