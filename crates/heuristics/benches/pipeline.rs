@@ -1,11 +1,15 @@
-//! `cargo bench`: reading, planning per heuristic, checking and measuring, on a lowered matmul of
+//! `cargo bench`: reading, planning per heuristic, checking, measuring, timing and retiming, on a lowered matmul of
 //! 16×16×16 tiles (30,976 nodes, the size of the public Matmul_Case1), and planning from 10⁴ to 10⁶
 //! nodes. `SPILLBENCH_BENCH_GRAPH=FILE.json` takes another graph for the first part.
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use spillbench_core::formats::graph_json;
-use spillbench_core::{Graph, Hardware, Machine, Plan, Schedule, Workspace, checker, metrics, schedule::Normalize};
+use spillbench_core::index::Pos;
+use spillbench_core::metrics::timing::TimedPlan;
+use spillbench_core::{
+    Graph, Hardware, Machine, Plan, Schedule, Workspace, checker, metrics, planner, schedule::Normalize,
+};
 use spillbench_heuristics::{HEURISTICS, Policy, heuristic};
 use spillbench_workloads::{WorkloadSpec, generate};
 use std::sync::LazyLock;
@@ -88,6 +92,52 @@ fn measure(bencher: Bencher<'_, '_>) {
     let subject = &*SUBJECT;
     let plan = subject.plan("belady", &mut Workspace::default());
     bencher.counter(subject.nodes()).bench(|| metrics::measure(&subject.graph, &subject.machine, black_box(&plan)));
+}
+
+/// The time of every step, from the ids of the plan on.
+#[divan::bench(sample_count = 30)]
+fn time(bencher: Bencher<'_, '_>) {
+    let subject = &*SUBJECT;
+    let plan = subject.plan("belady", &mut Workspace::default());
+    bencher
+        .counter(subject.nodes())
+        .bench(|| metrics::timing::segment(&subject.graph, &subject.machine, black_box(&plan)));
+}
+
+/// The same with all that each step waits for.
+#[divan::bench(sample_count = 30)]
+fn time_network(bencher: Bencher<'_, '_>) {
+    let subject = &*SUBJECT;
+    let plan = subject.plan("belady", &mut Workspace::default());
+    bencher.counter(subject.nodes()).bench(|| TimedPlan::new(&subject.graph, &subject.machine, black_box(&plan)));
+}
+
+/// The plan with two neighbours of a pipe swapped in its middle, and swapped back.
+#[divan::bench(sample_count = 30)]
+fn time_swapped(bencher: Bencher<'_, '_>) {
+    let subject = &*SUBJECT;
+    let plan = subject.plan("belady", &mut Workspace::default());
+    let mut timed = TimedPlan::new(&subject.graph, &subject.machine, &plan).expect("a plan").expect("timing");
+    let middle = timed.order().len() / 2;
+    let swap = (middle..timed.order().len() - 1).find_map(|at| {
+        let at = Pos::new(at);
+        let (first, second) = (timed.order()[at], timed.order()[Pos::new(at.index() + 1)]);
+        timed.reorder(at, &[second, first]).ok().map(|_| (at, first, second))
+    });
+    let (at, first, second) = swap.expect("neighbours that may be swapped");
+    bencher.bench_local(|| {
+        let back = timed.reorder(at, black_box(&[first, second]));
+        back.and_then(|_| timed.reorder(at, black_box(&[second, first])))
+    });
+}
+
+#[divan::bench(sample_count = 5)]
+fn retime(bencher: Bencher<'_, '_>) {
+    let subject = &*SUBJECT;
+    let plan = subject.plan("belady", &mut Workspace::default());
+    bencher
+        .counter(subject.nodes())
+        .bench(|| planner::retime::retime(&subject.graph, &subject.machine, black_box(&plan)));
 }
 
 /// Planning alone, `belady`, at a constant pressure: cost per node should not grow.

@@ -48,7 +48,7 @@ pub struct FigureArgs {
 enum View {
     /// Addresses over the schedule: a rectangle for each residency segment
     Map,
-    /// Pipes over cycles: a bar for each op
+    /// Pipes over cycles: a bar for each op, and why a pipe is idle
     Timeline,
     /// Bytes resident in each cache over the schedule, with its capacity
     Residency,

@@ -14,6 +14,7 @@ mod plan;
 mod render;
 pub mod scene;
 mod text;
+mod timeline;
 
 pub use plan::PlanPicture;
 

@@ -1,15 +1,15 @@
-//! Views of one plan: residency over the schedule, the address map, and the timeline of the pipes.
+//! Views of one plan: residency over the schedule, and the address map; the timeline has a file of
+//! its own.
 
-use super::axis::{self, HORIZONTAL_ROOM, Range, look, number};
+use super::axis::{self, HORIZONTAL_ROOM, Range, look};
 use super::layout::{Sample, head, page_width, panels};
 use super::scene::{Align, Color, Rect, Scene, Stroke};
-use super::text;
+use super::{text, timeline};
 use crate::experiment::{PlanView, Width};
 use spillbench_core::hardware::Hardware;
 use spillbench_core::index::{CacheIx, Pos};
+use spillbench_core::metrics::MeasureError;
 use spillbench_core::metrics::residency::{self, Segment};
-use spillbench_core::metrics::steps::{Step, Steps};
-use spillbench_core::metrics::{MeasureError, timing};
 use spillbench_core::plan::Plan;
 use spillbench_core::{Graph, Machine};
 use std::fmt::Write;
@@ -50,7 +50,7 @@ pub fn view(view: PlanView, picture: &PlanPicture<'_>) -> Result<Option<Scene>, 
     match view {
         PlanView::Residency => picture.residency().map(Some),
         PlanView::Map => picture.map().map(Some),
-        PlanView::Timeline => picture.timeline(),
+        PlanView::Timeline => timeline::draw(picture),
     }
 }
 
@@ -187,93 +187,6 @@ impl PlanPicture<'_> {
             }
         }
     }
-
-    fn timeline(&self) -> Result<Option<Scene>, MeasureError> {
-        let Some(timeline) = timing::segment(self.graph, self.machine, self.plan)? else { return Ok(None) };
-        let steps = Steps::resolve(self.graph, self.plan)?;
-        let kinds = [("op", look::PALETTE[0]), ("SPILL_OUT", look::PALETTE[3]), ("SPILL_IN", look::PALETTE[1])];
-        let entries: Vec<_> = kinds.iter().map(|(name, color)| ((*name).to_owned(), Sample::Patch(*color))).collect();
-        let mut scene = self.scene();
-        let top = head(&mut scene, self.heading, &entries);
-        let names = self.machine.pipe_names();
-        let mut lanes: Vec<Lane> = names.iter().map(|name| Lane { name, bars: Vec::new(), busy: 0 }).collect();
-        for (pos, span) in timeline.spans.iter_enumerated() {
-            let Some(pipe) = span.pipe.filter(|_| span.end > span.start) else { continue };
-            let kind = match steps.as_slice()[pos] {
-                Step::Node(_) => 0,
-                Step::SpillOut { .. } => 1,
-                Step::SpillIn { .. } => 2,
-            };
-            let name = match steps.as_slice()[pos] {
-                Step::Node(node) => self.graph.op_name(node),
-                _ => "",
-            };
-            lanes[pipe.index()].bars.push((span.start.0, span.end.0, kind, name));
-            lanes[pipe.index()].busy += span.end.0 - span.start.0;
-        }
-        lanes.retain(|lane| !lane.bars.is_empty());
-        let height = lanes.len() as f64 * 17.0 + HORIZONTAL_ROOM + 6.0;
-        for panel in panels(&mut scene, top, &[""], height, 0) {
-            draw_lanes(&mut scene, panel.outer, &lanes, timeline.makespan.0, kinds.map(|k| k.1));
-        }
-        Ok(Some(scene))
-    }
-}
-
-/// What runs on one pipe: start, end, kind and name of each bar.
-struct Lane<'a> {
-    name: &'a str,
-    bars: Vec<(u64, u64, usize, &'a str)>,
-    busy: u64,
-}
-
-fn draw_lanes(scene: &mut Scene, outer: Rect, lanes: &[Lane<'_>], makespan: u64, colors: [Color; 3]) {
-    let names: Vec<_> = lanes.iter().map(|l| text::shortened(l.name, look::SMALL, 60.0)).collect();
-    let left = names.iter().map(|n| text::width(n, look::SMALL)).fold(0.0, f64::max) + 5.0;
-    let plot = outer.inset(left, 4.0, 8.0, HORIZONTAL_ROOM);
-    let x_range = Range::exact(0.0, makespan as f64, 6);
-    axis::horizontal(scene, plot, outer, &x_range, "time (cycles)");
-    let _ = writeln!(scene.description, "makespan {makespan}");
-    let lane_height = plot.h / lanes.len().max(1) as f64;
-    for (k, lane) in lanes.iter().enumerate() {
-        let top = plot.y + k as f64 * lane_height;
-        let middle = top + lane_height / 2.0;
-        scene.text((plot.x - 3.0, middle), names[k].as_str(), look::SMALL, look::INK, Align::Right);
-        scene.line(vec![(plot.x, top + lane_height), (plot.right(), top + lane_height)], look::GRID);
-        let x = |cycle: u64| plot.x + x_range.share(cycle as f64) * plot.w;
-        for (start, end, kind, name) in merged(&lane.bars, makespan as f64 * 0.05 / plot.w) {
-            let bar = Rect { x: x(start), y: top + 1.5, w: x(end) - x(start), h: lane_height - 3.0 };
-            let gap = 0.15f64.min(bar.w / 5.0);
-            scene.fill(Rect { w: bar.w - gap, ..bar }, colors[kind]);
-            if !name.is_empty() && text::width(name, look::SMALL) + 2.0 <= bar.w {
-                let ink = if colors[kind].is_dark() { Color::rgb(255, 255, 255) } else { look::INK };
-                scene.text((bar.x + bar.w / 2.0, middle), name, look::SMALL, ink, Align::Center);
-            }
-        }
-        let share = lane.busy as f64 / makespan.max(1) as f64;
-        let _ = writeln!(
-            scene.description,
-            "{}: {} bars, busy {} cycles ({})",
-            lane.name,
-            lane.bars.len(),
-            lane.busy,
-            number(share)
-        );
-    }
-}
-
-/// Joins bars of one kind that are closer than `gap`, which no reader could tell apart.
-fn merged<'a>(bars: &[(u64, u64, usize, &'a str)], gap: f64) -> Vec<(u64, u64, usize, &'a str)> {
-    let mut out: Vec<(u64, u64, usize, &str)> = Vec::new();
-    for &(start, end, kind, name) in bars {
-        match out.last_mut() {
-            Some(last) if last.2 == kind && (start - last.1) as f64 <= gap && (end - start) as f64 <= gap => {
-                (last.1, last.3) = (end, "");
-            }
-            _ => out.push((start, end, kind, name)),
-        }
-    }
-    out
 }
 
 /// The bytes of a cache resident at each position.
