@@ -92,7 +92,16 @@ fn a_search_says_how_it_was_set() {
     let mut found = document();
     let hardware = found.settings.unwrap().hardware().clone();
     let (objective, start) = ("movement".to_owned(), "id".to_owned());
-    let search = SearchSettings { objective, seed: 7, islands: 2, evaluations: None, target: Some(3), retime: true, start, hardware };
+    let search = SearchSettings {
+        objective,
+        seed: 7,
+        islands: 2,
+        evaluations: None,
+        target: Some(3),
+        retime: true,
+        start,
+        hardware,
+    };
     found.settings = Some(search.into());
     let written = text(&found);
     assert_eq!(read(written.as_bytes()).unwrap(), found);
