@@ -187,7 +187,7 @@ fn claims_that_do_not_hold_are_noted() {
     assert_snapshot!(place.run(&format!("{CHECK} --plan plans")).err, @"note: the figures in the document are not those of its plan; shown are the measured ones");
     place.put("plans/example_memory.txt", "0:0\n1:1\n");
     assert_snapshot!(place.run(&format!("{CHECK} --plan plans")).err, @r"
-    note: the text files of example beside plans/example_plan.json hold another plan; to check that, give --schedule, --memory and --spill
+    note: the text files of example beside plans/example_plan.json do not hold its plan, which is the one that counts; to check them, give --schedule, --memory and --spill
     note: the figures in the document are not those of its plan; shown are the measured ones
     ");
     assert_snapshot!(place.run(&format!("{CHECK} --plan plans/example_plan.json --task t")).err, @r#"

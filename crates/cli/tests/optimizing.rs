@@ -76,5 +76,5 @@ fn the_plan_says_how_it_was_found() {
     assert_eq!((&settings["objective"], &settings["start"]), (&"movement".into(), &"id".into()));
     assert_eq!((&settings["seed"], &settings["evaluations"]), (&7.into(), &500.into()));
     let ran = place.run("check example.json --plan plans");
-    assert!(ran.err.contains("the plan was made for another davinci"), "{}", ran.err);
+    assert!(ran.err.contains("the plan was made for davinci with UB=10"), "{}", ran.err);
 }

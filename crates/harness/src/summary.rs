@@ -10,7 +10,7 @@ use crate::columns;
 use crate::experiment::TableSpec;
 use crate::hash::Hash;
 use crate::stats::{self, Interval};
-use crate::table::{Row, Table, distinct};
+use crate::table::{Row, Table, distinct, is_partial};
 use csv::StringRecord;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -104,7 +104,7 @@ fn blocks(rows: &[Row<'_>], by: &[String]) -> Vec<Vec<String>> {
 /// The cases of some rows, in order of first mention: for each compared value the mean over its
 /// repetitions, or nothing when one of them has no result.
 pub(crate) fn cases(table: &Table, rows: &[Row<'_>], compare: &str, measure: &str, values: &[&str]) -> Vec<Case> {
-    let axes = table.case_axes(&[compare]);
+    let axes: Vec<_> = table.case_axes(&[compare]).into_iter().filter(|&i| !is_partial(rows, i)).collect();
     let places: HashMap<_, _> = values.iter().enumerate().map(|(i, v)| (*v, i)).collect();
     let (mut numbers, mut sums) = (HashMap::new(), Vec::<Vec<(f64, u32, bool)>>::new());
     for row in rows {

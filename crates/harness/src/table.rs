@@ -109,7 +109,7 @@ impl Table {
     }
 
     /// The places of the axis columns that tell cases apart when `free` columns may differ:
-    /// repetitions never do, nor do columns of one value that only some rows hold, and of capacities swept together each follows the other.
+    /// repetitions never do, and of capacities swept together each follows the other.
     pub fn case_axes(&self, free: &[&str]) -> Vec<usize> {
         let factor_free = free.contains(&"capacity_factor");
         let capacity_free = free.iter().any(|f| f.starts_with("capacity."));
@@ -119,17 +119,17 @@ impl Table {
                 || (factor_free && name.starts_with("capacity."))
                 || (capacity_free && name == "capacity_factor")
         };
-        self.axes().into_iter().filter(|&i| !follows(&self.names[i]) && !self.is_partial(i)).collect()
+        self.axes().into_iter().filter(|&i| !follows(&self.names[i])).collect()
     }
+}
 
-    /// True for a column that some rows leave empty and all others hold one value in, such as the
-    /// placement rule of a study that also searches: it tells no cases apart.
-    fn is_partial(&self, place: usize) -> bool {
-        let texts = || self.rows.iter().filter_map(|row| row.get(place));
-        let mut held = texts().filter(|text| !text.is_empty());
-        let first = held.next();
-        texts().any(str::is_empty) && held.all(|text| Some(text) == first)
-    }
+/// True for a column that some rows leave empty and all others hold one value in, such as the
+/// placement rule beside searches: it tells no cases apart.
+pub fn is_partial(rows: &[Row<'_>], place: usize) -> bool {
+    let texts = || rows.iter().map(|row| row.at(place));
+    let mut held = texts().filter(|text| !text.is_empty());
+    let first = held.next();
+    texts().any(str::is_empty) && held.all(|text| Some(text) == first)
 }
 
 /// Numbers are compared as numbers, so that `1.0` in a filter finds `1`.
