@@ -3,10 +3,11 @@
 table=results/records/records.csv
 readme=results/records/README.md
 data=${SPILLBENCH_DATA:-datasets/external}/cpmcm2025a
-spillbench=target/release/spillbench
+# Another binary than that of this tree may be named.
+spillbench=${SPILLBENCH:-target/release/spillbench}
 
 build() {
-    cargo build --quiet --release --package spillbench-cli
+    [ -n "${SPILLBENCH:-}" ] || cargo build --quiet --release --package spillbench-cli
 }
 
 # plan_of GRAPH OBJECTIVE: the folder of its plan.
@@ -25,7 +26,11 @@ measure() {
     case $2 in
         movement) "$spillbench" check "$data/$1.json" --plan "$3" --json | number extra_movement ;;
         # The search knows the rule of one live buffer in each exclusive cache, too.
-        peak) "$spillbench" optimize "$data/$1.json" --objective peak --start "$3" --evaluations 1 --json | number start ;;
+        peak)
+            peak=$("$spillbench" optimize "$data/$1.json" --objective peak --start "$3" --evaluations 1 --json | number start)
+            [ "$peak" != 18446744073709551615 ] || { echo "$1 peak: two buffers in an exclusive cache" >&2; return 1; }
+            echo "$peak"
+            ;;
     esac
 }
 
@@ -43,7 +48,7 @@ bound() {
 
 # gap VALUE BOUND: how far the value may be from the best, in per cent of the value.
 gap() {
-    awk -v value="$1" -v bound="$2" 'BEGIN { printf "%.1f%%", value > bound ? (value - bound) * 100 / value : 0 }'
+    awk -v value="$1" -v bound="$2" 'BEGIN { printf "%.1f%%", (value > bound) ? (value - bound) * 100 / value : 0 }'
 }
 
 # markdown TABLE: the table as the README shows it.
