@@ -149,8 +149,7 @@ fn order(name: &str) -> Result<&'static Order, CliError> {
 pub fn start(name: &str, task: &Task, machine: &Machine, console: &Console) -> Result<Schedule, CliError> {
     let path = Path::new(name);
     let is_plan = spillbench_search::order(name).is_none() && (path.is_dir() || name.ends_with(PLAN_JSON));
-    let schedule =
-        if is_plan { schedule_of_plan(path, task, console)? } else { named_schedule(name, task, machine)? };
+    let schedule = if is_plan { schedule_of_plan(path, task, console)? } else { named_schedule(name, task, machine)? };
     Ok(schedule.normalized(&task.graph, Normalize::Free))
 }
 

@@ -188,9 +188,7 @@ fn bounded<'a>(record: Option<&'a Record>, get: impl Fn(&'a Bounded, Bytes) -> V
 }
 
 fn part<'a>(record: Option<&'a Record>, get: impl Fn(&Attribution) -> Option<i128>) -> Value<'a> {
-    bounded(record, |b, moved| {
-        get(&attribute(moved, b.in_bytes, b.value, b.best)).map_or(Value::Empty, Value::Signed)
-    })
+    bounded(record, |b, moved| get(&attribute(moved, b.in_bytes, b.value, b.best)).map_or(Value::Empty, Value::Signed))
 }
 
 /// Results of studies that split movement into its causes.
@@ -198,12 +196,18 @@ const ATTRIBUTION: &[Entry] = &[
     ("movement_in_bytes", BYTES, "movement of the same policy where bytes need not lie together", |_, r, _| {
         bounded(r, |b, _| b.in_bytes.map(|bytes| bytes.0).into())
     }),
-    ("excess_capacity", BYTES, "movement that capacity forces: bound of the best order known, or of this", |_, r, _| {
-        part(r, |a| Some(a.capacity))
-    }),
-    ("excess_order", BYTES, "movement that this order forces: its bound less that of the best order known", |_, r, _| {
-        part(r, |a| a.order)
-    }),
+    (
+        "excess_capacity",
+        BYTES,
+        "movement that capacity forces: bound of the best order known, or of this",
+        |_, r, _| part(r, |a| Some(a.capacity)),
+    ),
+    (
+        "excess_order",
+        BYTES,
+        "movement that this order forces: its bound less that of the best order known",
+        |_, r, _| part(r, |a| a.order),
+    ),
     ("excess_victims", BYTES, "movement by choice of victims: movement_in_bytes less the bound", |_, r, _| {
         part(r, |a| Some(a.victims))
     }),
@@ -277,9 +281,12 @@ const RESULTS: &[Entry] = &[
     ("repacks", COUNT, "last resorts that moved the operands themselves", |_, r, _| counter(r, |c| c.repacks)),
     ("scores", COUNT, "victim scores computed", |_, r, _| counter(r, |c| c.scores)),
     ("prefetched", COUNT, "SPILL_INs that the prefetch pass brought forward", |_, r, _| counter(r, |c| c.prefetched)),
-    ("bound", BYTES, "lower bound on the movement of plans that bound_cover describes; empty if not computed", |_, r, _| {
-        bounded(r, |b, _| Value::Int(b.value.0))
-    }),
+    (
+        "bound",
+        BYTES,
+        "lower bound on the movement of plans that bound_cover describes; empty if not computed",
+        |_, r, _| bounded(r, |b, _| Value::Int(b.value.0)),
+    ),
     ("gap", BYTES, "movement beyond the lower bound", |_, r, _| bounded(r, |b, m| Value::Int(gap(m, b.value).0))),
     ("over_bound", "times", "movement over lower bound; 1 if both are 0, empty if only the bound is", |_, r, _| {
         bounded(r, |b, moved| over_bound(moved, b.value).map_or(Value::Empty, Value::Float))
@@ -387,8 +394,7 @@ pub fn is_result(name: &str) -> bool {
 
 /// Unit and description of a column of any study, by its name alone.
 pub fn describe(name: &str) -> Option<(&'static str, &'static str)> {
-    let fixed =
-        INFO.iter().chain(AXES).chain(SEARCH_AXES).chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
+    let fixed = INFO.iter().chain(AXES).chain(SEARCH_AXES).chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
     let of_something = [&CAPACITY].into_iter().chain(BY_CACHE).chain(BY_PIPE);
     let found = fixed
         .filter(|e| e.0 == name)

@@ -11,12 +11,12 @@ use crate::trace::DecisionLog;
 use clap::Args;
 use serde::Serialize;
 use spillbench_bounds::attribution::When;
-use spillbench_core::{Bytes, Machine};
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::{self, PlanDocument};
 use spillbench_core::formats::plan_text;
 use spillbench_core::plan::{Counters, Settings};
 use spillbench_core::planner::{Observer, Workspace};
+use spillbench_core::{Bytes, Machine};
 use std::path::PathBuf;
 use std::time::Instant;
 
