@@ -16,9 +16,38 @@ fn planned() -> Place {
 
 #[test]
 fn the_time_of_a_small_plan_is_explained() {
-    // Loads of 10, EXPs of 5; reloads of 2·6 + 150 = 162: 1 0-10, 9 10-172, 4 172-177, 11 177-339,
-    // 3 339-349, 6 349-354. The hardware comes from the plan document.
-    assert_snapshot!(planned().good("timing example.json --plan plans/ --critical-path"), @r"");
+    // Loads of 10, EXPs of 5, reloads of 2·6 + 150 = 162: 1 0-10, 3 10-20, 9 20-182, 4 182-187,
+    // 11 187-349, 6 349-354. The hardware comes from the plan document.
+    assert_snapshot!(planned().good("timing example.json --plan plans/ --critical-path"), @r"
+    example with the plan plans/example_plan.json on davinci with UB=10
+    Makespan 354 cycles; floor with these spills 349: 0 before MTE2 can begin, 344 on it, 5 behind.
+
+      pipe    steps  busy  of makespan  head  data  address  order  tail
+      MTE2        4   344        97.2%     0     0        5      0     5
+      VECTOR      2    10         2.8%   182   162        0      0     0
+      MTE3        2     0         0.0%   354     0        0      0     0
+
+    Critical path: 10 steps
+      waits by  times  cycles  of makespan  for
+      graph         0       0         0.0%  an edge of the graph
+      implied       0       0         0.0%  an implied edge
+      spill         3     334        94.4%  a spill of the buffer
+      pipe          1      10         2.8%  the pipe
+      address       2       5         1.4%  addresses to be released
+      -                     5         1.4%  the end: the last step
+
+      node  op         pipe    start  cycles  waits by
+         0  ALLOC      -           0       0  -
+         1  COPY_IN    MTE2        0      10  graph
+         8  SPILL_OUT  MTE3       10       0  spill
+         2  ALLOC      -          10       0  address
+         3  COPY_IN    MTE2       10      10  graph
+         9  SPILL_IN   MTE2       20     162  pipe
+         4  EXP        VECTOR    182       5  spill
+         5  FREE       -         187       0  graph
+        11  SPILL_IN   MTE2      187     162  address
+         6  EXP        VECTOR    349       5  spill
+    ");
 }
 
 #[test]
@@ -116,8 +145,8 @@ fn a_trace_has_tracks_counters_and_arrows() {
     // 4 ops and 2 spills of two ends.
     assert_eq!((of("X").count(), of("s").count(), of("f").count()), (8, 2, 2));
     let resident: Vec<_> = of("C").map(|e| (e["ts"].as_u64().unwrap(), e["args"]["bytes"].as_u64().unwrap())).collect();
-    // b0 from 0 on, b1 in its place at 10, b0 back for EXP till 177, then b1.
-    assert_eq!(resident, [(0, 6), (10, 6), (177, 6), (354, 0)]);
+    // b0 from 0 on, b1 in its place from 10 to 20, b0 back till 187, then b1.
+    assert_eq!(resident, [(0, 6), (10, 6), (20, 6), (187, 6), (354, 0)]);
     let reload = of("X").find(|e| e["args"]["node"] == 11).unwrap();
     assert_eq!((&reload["name"], &reload["args"]["buffers"]), (&"SPILL_IN".into(), &serde_json::json!([1])));
     // The second reload waits 5 cycles for the FREE of b0, node 5.

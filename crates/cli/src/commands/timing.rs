@@ -140,7 +140,7 @@ impl TimingArgs {
         let makespan = timed.makespan();
         let floor = timed.floor();
         console.line(format_args!(
-            "Makespan {} cycles; no order, at whatever addresses, takes less than {} with these spills: {}.\n",
+            "Makespan {} cycles; floor with these spills {}: {}.\n",
             grouped(makespan),
             grouped(floor.cycles),
             floor_words(&floor, timed.machine())

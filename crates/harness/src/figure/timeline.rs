@@ -160,9 +160,10 @@ fn shares(bars: &[Bar<'_>], columns: usize, makespan: u64) -> Vec<[f64; KINDS.le
     for &(start, end, kind, _) in bars {
         let (start, end) = (start as f64 / width, end as f64 / width);
         let last = (end.ceil() as usize).clamp(1, columns) - 1;
-        for column in (start as usize).min(last)..=last {
+        let first = (start as usize).min(last);
+        for (column, share) in (first..).zip(&mut shares[first..=last]) {
             let inside = end.min(column as f64 + 1.0) - start.max(column as f64);
-            shares[column][kind] += inside.max(0.0);
+            share[kind] += inside.max(0.0);
         }
     }
     shares

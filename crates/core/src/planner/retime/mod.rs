@@ -6,14 +6,14 @@
 //! which they stand. All else of the order is given up and made anew, so that reloads come where
 //! their pipe is idle and their space free, and spills leave as early as they can.
 //!
-//! 1. [`list`] schedules the network as a job shop whose machines are the pipes: of the steps that
+//! 1. `list` schedules the network as a job shop whose machines are the pipes: of the steps that
 //!    could run next on a pipe, the one with the longest path behind it goes first (list scheduling
 //!    by tails; Graham 1969, Giffler & Thompson 1960 for waiting for a step that is about to be
 //!    ready).
 //! 2. The best of these schedules is justified: scheduled backward by its ends, then forward by the
 //!    starts of that, for as long as that helps (forward-backward improvement, Li & Willis 1992;
 //!    Valls, Ballestín & Quintanilla 2005).
-//! 3. [`swaps`] exchanges neighbours of one pipe on the critical path, by taboo search
+//! 3. `swaps` exchanges neighbours of one pipe on the critical path, by taboo search
 //!    (Nowicki & Smutnicki 1996).
 //!
 //! The number of schedules that are tried is fixed, so that the result does not depend on the
@@ -32,7 +32,7 @@ use crate::plan::Plan;
 use crate::units::Cycles;
 use list::{Direction, List};
 use network::Network;
-use typed_index_collections::{TiSlice, TiVec, ti_vec};
+use typed_index_collections::{TiSlice, TiVec};
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,13 @@
 //! What must come before what, whatever the order of the pipes.
 
-use super::*;
-use crate::index::{Lists, Pos, indices};
+use crate::graph::NodeKind;
+use crate::index::{Lists, StepIx, indices};
 use crate::metrics::steps::Step;
+use crate::metrics::timing::TimedPlan;
+use crate::units::Cycles;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use typed_index_collections::{TiVec, ti_vec};
 
 /// The links between the steps of a plan, those of the pipes left out.
 pub(super) struct Network {
@@ -16,7 +19,7 @@ impl Network {
     pub(super) fn of(timed: &TimedPlan<'_>) -> Self {
         let steps = timed.order().len();
         let mut links = Vec::new();
-        for step in indices(timed.order()).map(|p: Pos| StepIx::new(p.index())) {
+        for step in (0..steps).map(StepIx::new) {
             timed.for_each_precedence(step, |link| links.push((link.from, step)));
         }
         let after = Lists::grouped(steps, steps, &links);
@@ -43,9 +46,9 @@ impl Network {
             // Of one key: ALLOCs, then the step that runs, then FREEs.
             let phase = match timed.step(s) {
                 Step::Node(n) => match timed.graph().kind(n) {
-                    crate::graph::NodeKind::Alloc(_) => 0u8,
-                    crate::graph::NodeKind::Op => 1,
-                    crate::graph::NodeKind::Free(_) => 2,
+                    NodeKind::Alloc(_) => 0u8,
+                    NodeKind::Op => 1,
+                    NodeKind::Free(_) => 2,
                 },
                 Step::SpillOut { .. } | Step::SpillIn { .. } => 1,
             };
@@ -76,7 +79,7 @@ impl Network {
         }
         let is_alloc = |s: StepIx| {
             matches!(timed.step(s), Step::Node(n)
-                if matches!(timed.graph().kind(n), crate::graph::NodeKind::Alloc(_)))
+                if matches!(timed.graph().kind(n), NodeKind::Alloc(_)))
         };
         for &step in timed.order().iter().rev().filter(|&&s| is_alloc(s)) {
             keys[step] = self.after.get(step).iter().map(|&n| keys[n]).min().unwrap_or(keys[step]);
