@@ -25,7 +25,9 @@ fn plan(schedule: &[u64], offsets: &[u64], spills: &[(u64, u64)]) -> Plan {
 }
 
 fn edges(builder: &mut GraphBuilder, chain: &[u64]) {
-    chain.windows(2).for_each(|pair| drop(builder.edge(pair[0], pair[1])));
+    for pair in chain.windows(2) {
+        builder.edge(pair[0], pair[1]);
+    }
 }
 
 /// `n` chains COPY_IN 15 → EXP 30 → COPY_OUT 15 on one buffer of 6 each; chain k owns the ids from 5k.
@@ -191,8 +193,8 @@ fn plans_that_are_not_valid_are_refused() {
     let error = MeasureError::Overlap { pos: 1, buf: BufId(1), offset: Offset(3) };
     assert_eq!(TimedPlan::new(&graph, &machine, &overlap).unwrap_err(), error);
     // A spill whose cycles pass 2⁶⁴ − 1.
-    let mut hardware = Hardware::default();
-    hardware.spill_cost = SpillCost::Affine { cycles_per_byte: 1 << 62, overhead_cycles: 0 };
+    let spill_cost = SpillCost::Affine { cycles_per_byte: 1 << 62, overhead_cycles: 0 };
+    let hardware = Hardware { spill_cost, ..Hardware::default() };
     let machine = Machine::resolve(&graph, &hardware).unwrap();
     let plan = plan(&[0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9], &[0, 6], &[(0, 0)]);
     assert_eq!(TimedPlan::new(&graph, &machine, &plan).unwrap_err(), MeasureError::Overflow { what: "cycles" });
