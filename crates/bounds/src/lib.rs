@@ -14,6 +14,7 @@ pub mod grid;
 pub mod model;
 pub mod orders;
 pub mod pack;
+pub mod sensitivity;
 
 pub use attribution::{Attribution, When, attribute, cover_of};
 pub use bound::{Bound, BoundKind, CacheBound, bound};
@@ -23,3 +24,4 @@ pub use flow::{FlowBound, FlowStats, flow_bound};
 pub use grid::{GridBound, grids};
 pub use model::{CacheModel, Cover, Gap, ModelError, Step};
 pub use orders::{Limits, OrdersBound, SetBound, across_orders};
+pub use sensitivity::{Sensitivity, sensitivity};

@@ -4,7 +4,7 @@ mod common;
 
 use proptest::prelude::*;
 use spillbench_bounds::model::models;
-use spillbench_bounds::{CacheModel, Cover, Gap, Step, flow_bound};
+use spillbench_bounds::{CacheModel, Cover, Gap, Step, flow_bound, sensitivity};
 use spillbench_core::formats::graph_json;
 use spillbench_core::index::{BufIx, CacheIx, NodeIx, Pos};
 use spillbench_core::schedule::Normalize;
@@ -73,6 +73,24 @@ proptest! {
         prop_assert!((found - expected).abs() <= 1e-6 * expected.max(1.0), "flow {found}, simplex {expected}");
     }
 
+    /// The price of a byte against the bound itself at other capacities, a byte and several away.
+    #[test]
+    fn the_price_of_a_byte_lies_between_what_more_saves_and_less_costs(model in arbitrary_model(), step in 1u64..9) {
+        let at = |capacity: u64| flow_bound(&CacheModel { capacity: Bytes(capacity), ..model.clone() }).value.0;
+        let found = sensitivity(&model, Bytes(step));
+        prop_assert_eq!(found.bound.0, at(40));
+        prop_assert_eq!(found.saved_by_more.0, at(40) - at(40 + step));
+        prop_assert!(found.saved_by_more.0 <= step * found.price);
+        let fits = model.steps.iter().all(|s| s.demand.0 <= 40 - step);
+        prop_assert_eq!(found.cost_of_less.map(|c| c.0), fits.then(|| at(40 - step) - at(40)));
+        prop_assert!(found.cost_of_less.is_none_or(|cost| cost.0 >= step * found.price));
+        // Where a byte less costs what a byte more saves, the bound has a derivative: the price.
+        let byte = sensitivity(&model, Bytes(1));
+        if byte.cost_of_less == Some(byte.saved_by_more) {
+            prop_assert_eq!(byte.saved_by_more.0, byte.price);
+        }
+    }
+
     #[test]
     fn no_choice_of_gaps_costs_less(mut model in arbitrary_model()) {
         model.gaps.truncate(12);
@@ -87,6 +105,23 @@ fn half_a_gap_may_be_kept() {
     let bound = flow_bound(&model);
     assert_eq!(by_trial(&model), 24);
     assert_eq!(bound.value, Bytes(18));
+}
+
+#[test]
+fn the_price_of_a_byte_by_hand() {
+    // Two 6s and a 10 over one step of room 10 − 2: 14 bytes are given up, the 10 of rate 1 first, then
+    // 4 of rate 2. A byte more saves 2, a byte less costs 2; with 13 bytes only the 10 is given up.
+    let model = model(10, &[2], &[(0, 1, 6, 2), (0, 1, 6, 2), (0, 1, 10, 1)]);
+    let found = sensitivity(&model, Bytes(1));
+    assert_eq!((found.bound, found.price), (Bytes(18), 2));
+    assert_eq!((found.saved_by_more, found.cost_of_less), (Bytes(2), Some(Bytes(2))));
+    let found = sensitivity(&model, Bytes(6));
+    assert_eq!((found.saved_by_more, found.cost_of_less), (Bytes(10), Some(Bytes(12))));
+    assert_eq!(sensitivity(&model, Bytes(9)).cost_of_less, None, "the step needs 2 bytes itself");
+    // At a kink the price lies between: 4 more bytes are worth 2 each, the next 1 each.
+    let kink = sensitivity(&CacheModel { capacity: Bytes(14), ..model }, Bytes(1));
+    assert!((1..=2).contains(&kink.price));
+    assert_eq!((kink.saved_by_more, kink.cost_of_less), (Bytes(1), Some(Bytes(2))));
 }
 
 #[test]
