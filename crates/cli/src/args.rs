@@ -4,6 +4,7 @@
 use crate::commands::Command;
 use clap::{Args, Parser};
 use spillbench_core::planner::PlannerConfig;
+use spillbench_core::reservation::{Reservation, ReservationSyntax};
 use spillbench_core::units::Bytes;
 use spillbench_heuristics::Policy;
 use std::path::PathBuf;
@@ -55,6 +56,10 @@ pub struct HardwareArgs {
     /// Another capacity for one cache; may be repeated; K, M and G stand for 1024, 1024², 1024³
     #[arg(long, value_name = "CACHE=BYTES")]
     pub capacity: Vec<Capacity>,
+    /// Keep BYTES at the top of a cache from buffers, from node FROM to node TO of the schedule, both
+    /// included; either may be left out, and the span altogether; may be repeated, and adds up
+    #[arg(long, value_name = "CACHE:BYTES@FROM..TO", value_parser = parse_reservation)]
+    pub reserve: Vec<Reservation>,
     /// Another cost of spills: davinci (2 cycles per byte + 150), bandwidth (512 bytes per cycle), or
     /// affine:A,B (A cycles per byte + B) or bandwidth:A,B (A bytes per cycle + B cycles)
     #[arg(long, value_name = "MODEL")]
@@ -175,6 +180,17 @@ pub fn parse_bytes(text: &str) -> Result<Bytes, String> {
         .ok_or_else(|| format!("{text:?} is not a whole number of bytes below 2^64, such as 3072 or 4K"))
 }
 
+/// A reservation, its bytes with an optional binary suffix.
+fn parse_reservation(text: &str) -> Result<Reservation, String> {
+    let span = text.rfind('@').filter(|&at| text[at..].contains("..")).unwrap_or(text.len());
+    let (what, span) = text.split_at(span);
+    let plain = match what.rsplit_once(':') {
+        Some((cache, bytes)) => format!("{cache}:{}{span}", parse_bytes(bytes)?),
+        None => text.to_owned(),
+    };
+    plain.parse().map_err(|e: ReservationSyntax| e.to_string())
+}
+
 /// A time such as `500ms`, `60s`, `1.5m` or `2h`; seconds where no unit is given.
 ///
 /// # Errors
@@ -197,6 +213,16 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn reservations_take_binary_suffixes() {
+        let shown = |text: &str| parse_reservation(text).map(|r| r.to_string());
+        assert_eq!(shown("L1:1K@3..9").as_deref(), Ok("L1:1024@3..9"));
+        assert_eq!(shown("L1:512").as_deref(), Ok("L1:512"));
+        for wrong in ["L1", "L1:", "L1:x@1..2", ":5", "L1:5@1..x", "L1:5@7"] {
+            assert!(shown(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -285,6 +285,9 @@ fn help(error: &CliError) -> Option<String> {
         CliError::Hardware(HardwareError::ZeroBandwidth) => {
             Some("give at least 1 byte per cycle: bandwidth:A,B with A from 1 up".to_owned())
         }
+        CliError::Hardware(HardwareError::ReservesTooMuch { .. }) => {
+            Some("a reservation keeps at most the whole cache from buffers".to_owned())
+        }
         CliError::Hardware(_) => None,
         CliError::UnknownName { meant, known, .. } => {
             let all = format!("known: {}", known.iter().map(|k| Shown(k).to_string()).collect::<Vec<_>>().join(", "));
@@ -360,7 +363,19 @@ fn misfit_help(misfits: &[FitError]) -> Option<String> {
         FitError::UnknownCache { cache, .. } => (cache.clone(), None),
         FitError::BufferTooLarge { cache, size, .. } => (cache.clone(), Some(*size)),
         FitError::OperandsTooLarge { cache, needed, .. } => (cache.clone(), Some(*needed)),
+        FitError::ReservedTooMuch { cache, .. } => (cache.clone(), None),
+        FitError::ReservedNode { reservation, .. } => (reservation.cache.clone(), None),
     };
+    match misfits.first()? {
+        FitError::ReservedTooMuch { cache, needed, capacity, .. } => {
+            let (name, most) = (Shown(cache), capacity.saturating_sub(*needed));
+            return Some(format!("reserve at most {most} bytes of {name} while this node runs (--reserve)"));
+        }
+        FitError::ReservedNode { .. } => {
+            return Some("the ends of a reservation are ids of nodes of the graph, as its file has them".to_owned());
+        }
+        _ => {}
+    }
     let (cache, _) = need(misfits.first()?);
     let name = Shown(&cache);
     let most = misfits.iter().map(need).filter(|n| n.0 == cache).filter_map(|n| n.1).max();

@@ -98,7 +98,7 @@ fn a_plan_for_more_room_is_not_valid_in_less() {
       buffer 1 at offset 6 with 6 bytes ends past UB of 10 bytes (begun by node 2 at position 2)
     Extra movement 0 bytes in 0 spills; other figures are for valid plans only.
     ");
-    assert_snapshot!(ran.err, @"note: the plan was made for davinci with UB=12, and is checked on davinci with UB=10; --hardware and --capacity set the latter");
+    assert_snapshot!(ran.err, @"note: the plan was made for davinci with UB=12, and is checked on davinci with UB=10; --hardware, --capacity and --reserve set the latter");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn hardware_that_differs_under_one_name_is_told_apart() {
         place.put("hw.toml", text);
         place.run("check example.json --hardware hw.toml --plan plans").err
     };
-    assert_snapshot!(with(12, ""), @"note: the plan was made for another davinci with UB=10 (other caches); --hardware, --capacity and --spill-cost set what it is checked on");
+    assert_snapshot!(with(12, ""), @"note: the plan was made for another davinci with UB=10 (other caches); --hardware, --capacity, --reserve and --spill-cost set what it is checked on");
     let cost = "[spill_cost]\nmodel = \"bandwidth\"\n";
     assert!(with(12, cost).contains("(other caches and another spill cost)"));
 }

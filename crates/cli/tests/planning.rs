@@ -226,7 +226,7 @@ fn arguments_that_do_not_go_together_are_refused() {
     "#);
     assert_snapshot!(place.refused("plan example.json --placement worst"), @r#"
     error: there is no placement "worst"
-    help: did you mean "worst-fit"? (known: best-fit, first-fit, next-fit, worst-fit, two-ended)
+    help: did you mean "worst-fit"? (known: best-fit, first-fit, next-fit, worst-fit, two-ended, round-robin, least-recently-released, least-delay)
     "#);
     assert_snapshot!(place.refused("plan example.json --strategies single,windows"), @r#"
     error: there is no strategy or chain "windows"

@@ -128,6 +128,26 @@ impl AddressSpace {
         self.by_size.range((size.0, 0, 0)..).next().map(|&(_, start, block)| low_end(block, start))
     }
 
+    /// As the best fit, in turn: of both ends of the smallest free blocks of at least `size` bytes,
+    /// the first at or after `cursor`, wrapping around to the lowest.
+    pub fn best_fit_in_turn(&self, size: Bytes, cursor: Offset) -> Option<Hole> {
+        let &(whole, lowest, lowest_block) = self.by_size.range((size.0, 0, 0)..).next()?;
+        let class = |from: u64, to: u64| self.by_size.range((whole, from, 0)..(whole, to, 0));
+        // Blocks of one size are apart, so of those that begin before the cursor only the last can end
+        // far enough behind it.
+        let before = class(0, cursor.0).next_back().map(|&(_, start, block)| (start + whole - size.0, block));
+        let ahead = before.filter(|&(high, _)| high >= cursor.0);
+        let ahead = ahead.or_else(|| class(cursor.0, u64::MAX).next().map(|&(_, start, block)| (start, block)));
+        let (start, block) = ahead.unwrap_or((lowest, lowest_block));
+        Some(low_end(block, start))
+    }
+
+    /// The place of `size` free bytes that begins at `offset`; `None` where some of them are taken.
+    pub fn hole_at(&self, offset: Offset, size: Bytes) -> Option<Hole> {
+        let covers = |b: &BlockView| b.start <= offset && offset.end(size) <= b.start.end(b.size);
+        self.holes(size).find(covers).map(|b| Hole { block: b.block, offset })
+    }
+
     /// The largest free block, if it has `size` bytes; ties to the lowest address.
     pub fn worst_fit(&self, size: Bytes) -> Option<Hole> {
         let largest = self.largest_free().0;
@@ -237,9 +257,64 @@ impl AddressSpace {
         }
     }
 
+    /// Moves the upper end of the space to `capacity`; no resident lies beyond it. Without addresses, at
+    /// least so many bytes are free as go.
+    pub fn resize(&mut self, capacity: Bytes) {
+        let (old, new) = (self.capacity, capacity.0);
+        debug_assert!(self.free + new >= old, "the residents need more");
+        self.capacity = new;
+        self.free = self.free - old.saturating_sub(new) + new.saturating_sub(old);
+        if self.addressing == Addressing::Bytes {
+            return self.resize_bytes();
+        }
+        let last = self.blocks().last().map(|b| b.block.0);
+        let top = last.filter(|&ix| self.blocks[ix as usize].occupant.is_none());
+        let Some(ix) = top else {
+            debug_assert!(new >= old, "the space is full to its end");
+            if new > old {
+                self.insert_free(last.unwrap_or(NIL), NIL, old, new - old);
+            }
+            return;
+        };
+        let Block { start, size, before, .. } = self.blocks[ix as usize];
+        debug_assert!(new >= start, "a resident lies beyond the new end");
+        self.by_size.remove(&(size, start, ix));
+        if new > start {
+            self.blocks[ix as usize].size = new - start;
+            self.by_size.insert((new - start, start, ix));
+        } else {
+            self.link(before, NIL);
+            self.spare.push(ix);
+        }
+    }
+
+    /// Makes the first block hold what is free.
+    fn resize_bytes(&mut self) {
+        let first = self.first;
+        match self.blocks.get(first as usize).copied() {
+            Some(free) if free.occupant.is_none() => {
+                self.by_size.remove(&(free.size, free.start, first));
+                if self.free > 0 {
+                    self.blocks[first as usize].size = self.free;
+                    self.by_size.insert((self.free, free.start, first));
+                } else {
+                    self.link(NIL, free.after);
+                    self.spare.push(first);
+                }
+            }
+            _ if self.free > 0 => self.insert_free(NIL, first, 0, self.free),
+            _ => {}
+        }
+    }
+
     /// Where a resident begins.
     pub fn start(&self, block: BlockIx) -> Offset {
         Offset(self.blocks[block.0 as usize].start)
+    }
+
+    /// How many bytes a resident holds.
+    pub fn size(&self, block: BlockIx) -> Bytes {
+        Bytes(self.blocks[block.0 as usize].size)
     }
 
     fn insert_free(&mut self, before: u32, after: u32, start: u64, size: u64) {
@@ -334,12 +409,43 @@ mod tests {
         assert_eq!(at(space.next_fit(Bytes(2), Offset(9))), Some(9), "inside a hole");
         assert_eq!(at(space.last_fit(Bytes(3))), Some(9), "the upper end of the highest hole");
         assert_eq!(at(space.best_fit(Bytes(5))), None);
+        let in_turn = |size, cursor| at(space.best_fit_in_turn(Bytes(size), Offset(cursor)));
+        assert_eq!(in_turn(3, 0), Some(0));
+        assert_eq!(in_turn(3, 1), Some(1), "the upper end of the first hole");
+        assert_eq!([in_turn(3, 2), in_turn(3, 8), in_turn(3, 9)], [Some(8), Some(8), Some(9)]);
+        assert_eq!(in_turn(3, 10), Some(0), "wraps around");
+        assert_eq!([in_turn(2, 0), in_turn(2, 9)], [Some(5); 2], "a smaller hole goes first");
+        assert_eq!(in_turn(5, 0), None);
+        assert_eq!(at(space.hole_at(Offset(9), Bytes(3))), Some(9));
+        assert_eq!([at(space.hole_at(Offset(3), Bytes(2))), at(space.hole_at(Offset(4), Bytes(1)))], [None; 2]);
+    }
+
+    #[test]
+    fn the_end_moves() {
+        let mut space = AddressSpace::new(Bytes(10));
+        let a = take(&mut space, 4, 0);
+        let shape = |s: &AddressSpace| {
+            (s.capacity().0, s.free_bytes().0, s.largest_free().0, s.blocks().map(|b| b.size.0).collect::<Vec<_>>())
+        };
+        space.resize(Bytes(6));
+        assert_eq!(shape(&space), (6, 2, 2, vec![4, 2]));
+        space.resize(Bytes(4));
+        assert_eq!(shape(&space), (4, 0, 0, vec![4]));
+        space.resize(Bytes(4));
+        space.resize(Bytes(9));
+        assert_eq!(shape(&space), (9, 5, 5, vec![4, 5]));
+        space.release(a);
+        space.resize(Bytes(0));
+        assert_eq!(shape(&space), (0, 0, 0, vec![]));
+        assert_eq!(space.best_fit(Bytes(1)), None);
+        space.resize(Bytes(3));
+        assert_eq!(shape(&space), (3, 3, 3, vec![3]));
     }
 
     proptest! {
         /// Takes and releases by every rule, against a plain map of bytes.
         #[test]
-        fn agrees_with_a_byte_map(steps in prop::collection::vec((0u8..6, 1u64..9, any::<prop::sample::Index>()), 1..120)) {
+        fn agrees_with_a_byte_map(steps in prop::collection::vec((0u8..7, 1u64..9, any::<prop::sample::Index>()), 1..120)) {
             let mut space = AddressSpace::new(Bytes(40));
             let mut bytes = [None; 40];
             let mut live: Vec<(BlockIx, usize)> = Vec::new();
@@ -351,6 +457,7 @@ mod tests {
                     2 => space.first_fit(size),
                     3 => space.next_fit(size, Offset(pick.index(40) as u64)),
                     4 => space.last_fit(size),
+                    5 => space.best_fit_in_turn(size, Offset(pick.index(40) as u64)),
                     _ => {
                         if !live.is_empty() {
                             let (block, buf) = live.swap_remove(pick.index(live.len()));

@@ -6,6 +6,7 @@
 use crate::graph::Graph;
 use crate::index::{CacheIx, NodeIx, PipeIx};
 use crate::names::Shown;
+use crate::reservation::{Reservation, Reserved};
 use crate::units::{BufId, Bytes, Cycles, Id};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -137,6 +138,9 @@ pub struct Hardware {
     pub spill_cost: SpillCost,
     /// The caches by name.
     pub caches: IndexMap<String, CacheSpec>,
+    /// Bytes kept from buffers, throughout or between two nodes of the graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reservations: Vec<Reservation>,
 }
 
 fn unnamed() -> String {
@@ -164,7 +168,7 @@ pub enum HardwareError {
     /// A bandwidth of 0 bytes per cycle.
     #[error("spill_cost.bytes_per_cycle is 0")]
     ZeroBandwidth,
-    /// A capacity given for a cache that the hardware does not have.
+    /// A capacity or a reservation given for a cache that the hardware does not have.
     #[error("there is no cache {} (the hardware {} has {})", Shown(.cache), Shown(.hardware), .known)]
     UnknownCache {
         /// The cache asked for.
@@ -173,6 +177,14 @@ pub enum HardwareError {
         hardware: String,
         /// The caches that it has, comma-separated.
         known: String,
+    },
+    /// More bytes reserved than a cache has.
+    #[error("{reservation} reserves more than the {capacity} bytes of its cache")]
+    ReservesTooMuch {
+        /// The reservation.
+        reservation: Reservation,
+        /// Bytes the cache has.
+        capacity: Bytes,
     },
 }
 
@@ -216,6 +228,7 @@ fn davinci() -> Hardware {
         pipes: ["MTE2", "MTE1", "CUBE", "FIXP", "VECTOR", "MTE3"].map(str::to_owned).to_vec(),
         spill_cost: SpillCost::default(),
         caches: caches.into_iter().map(|(name, size, compute)| (name.to_owned(), cache(size, compute))).collect(),
+        reservations: Vec::new(),
     }
 }
 
@@ -256,7 +269,23 @@ impl Hardware {
         if matches!(self.spill_cost, SpillCost::Bandwidth { bytes_per_cycle: 0, .. }) {
             return Err(HardwareError::ZeroBandwidth);
         }
+        self.validate_reservations()
+    }
+
+    fn validate_reservations(&self) -> Result<(), HardwareError> {
+        for reservation in &self.reservations {
+            let spec = self.caches.get(&reservation.cache).ok_or_else(|| self.unknown_cache(&reservation.cache))?;
+            if reservation.bytes > spec.capacity {
+                let (reservation, capacity) = (reservation.clone(), spec.capacity);
+                return Err(HardwareError::ReservesTooMuch { reservation, capacity });
+            }
+        }
         Ok(())
+    }
+
+    fn unknown_cache(&self, cache: &str) -> HardwareError {
+        let known = self.caches.keys().map(|c| Shown(c).to_string()).collect::<Vec<_>>().join(", ");
+        HardwareError::UnknownCache { cache: cache.to_owned(), hardware: self.name.clone(), known }
     }
 
     /// Refuses empty names, which no table could show.
@@ -286,10 +315,7 @@ impl Hardware {
     /// # Errors
     /// When there is no such cache, or the capacity is 0.
     pub fn set_capacity(&mut self, cache: &str, capacity: Bytes) -> Result<(), HardwareError> {
-        let Some(spec) = self.caches.get_mut(cache) else {
-            let known = self.caches.keys().map(|c| Shown(c).to_string()).collect::<Vec<_>>().join(", ");
-            return Err(HardwareError::UnknownCache { cache: cache.to_owned(), hardware: self.name.clone(), known });
-        };
+        let Some(spec) = self.caches.get_mut(cache) else { return Err(self.unknown_cache(cache)) };
         spec.capacity = capacity;
         self.validate()
     }
@@ -318,6 +344,7 @@ pub struct Machine {
     caches: TiVec<CacheIx, MachineCache>,
     pipe_names: TiVec<PipeIx, String>,
     spill_cost: SpillCost,
+    reservations: Vec<Reserved>,
 }
 
 /// Why no plan of a graph exists on a hardware.
@@ -361,6 +388,31 @@ pub enum FitError {
         /// Each operand there with its size.
         operands: Vec<(BufId, Bytes)>,
     },
+    /// A node needs more bytes of a cache than reservations leave it where it stands.
+    #[error("node {node} ({}) needs {needed} bytes of {} at once; reservations leave it {usable} of {capacity} there",
+        Shown(.op), Shown(.cache))]
+    ReservedTooMuch {
+        /// The node.
+        node: Id,
+        /// Its operation.
+        op: String,
+        /// The cache.
+        cache: String,
+        /// Bytes of all its operands there.
+        needed: Bytes,
+        /// Bytes that reservations leave.
+        usable: Bytes,
+        /// Bytes the cache has.
+        capacity: Bytes,
+    },
+    /// A reservation begins or ends with a node that the graph does not have.
+    #[error("{reservation} is reserved from or to node {node}, which the graph does not have")]
+    ReservedNode {
+        /// The reservation.
+        reservation: Reservation,
+        /// The node.
+        node: Id,
+    },
 }
 
 impl Machine {
@@ -368,7 +420,8 @@ impl Machine {
     /// [`Machine::misfits`].
     ///
     /// # Errors
-    /// One [`FitError::UnknownCache`] per cache that the hardware does not have.
+    /// One [`FitError::UnknownCache`] per cache that the hardware does not have, one
+    /// [`FitError::ReservedNode`] per reservation that names a node that the graph does not have.
     pub fn resolve(graph: &Graph, hardware: &Hardware) -> Result<Self, Vec<FitError>> {
         let mut pipe_names = graph.pipe_names().to_owned();
         let mut pipe = |name: &str| match pipe_names.position(|p| p == name) {
@@ -397,7 +450,14 @@ impl Machine {
                 ),
             }
         }
-        if unknown.is_empty() { Ok(Self { caches, pipe_names, spill_cost: hardware.spill_cost }) } else { Err(unknown) }
+        let reservations = reserved(graph, hardware, &mut unknown);
+        let spill_cost = hardware.spill_cost;
+        if unknown.is_empty() { Ok(Self { caches, pipe_names, spill_cost, reservations }) } else { Err(unknown) }
+    }
+
+    /// What is kept from buffers, in caches that the graph names.
+    pub fn reservations(&self) -> &[Reserved] {
+        &self.reservations
     }
 
     /// A cache.
@@ -453,19 +513,37 @@ impl Machine {
     }
 }
 
+/// The reservations of caches that the graph names, with its nodes.
+fn reserved(graph: &Graph, hardware: &Hardware, unknown: &mut Vec<FitError>) -> Vec<Reserved> {
+    let mut all = Vec::new();
+    for reservation in &hardware.reservations {
+        let Some(cache) = graph.cache_names().position(|name| *name == reservation.cache) else { continue };
+        let mut node = |id: Option<Id>| {
+            let found = id.and_then(|id| graph.node_by_id(id));
+            if let (Some(node), None) = (id, found) {
+                unknown.push(FitError::ReservedNode { reservation: reservation.clone(), node });
+            }
+            found
+        };
+        let (from, to) = (node(reservation.from), node(reservation.to));
+        all.push(Reserved { cache, bytes: reservation.bytes, from, to });
+    }
+    all
+}
+
 /// Sums the operands of a node per cache, reusing its storage from node to node.
-struct OperandDemand {
+pub(crate) struct OperandDemand {
     sums: TiVec<CacheIx, Bytes>,
     touched: Vec<(CacheIx, Bytes)>,
 }
 
 impl OperandDemand {
-    fn new(graph: &Graph) -> Self {
+    pub(crate) fn new(graph: &Graph) -> Self {
         Self { sums: ti_vec![Bytes(0); graph.cache_names().len()], touched: Vec::new() }
     }
 
     /// The bytes of each cache that `node` needs at once.
-    fn of(&mut self, graph: &Graph, node: NodeIx) -> &[(CacheIx, Bytes)] {
+    pub(crate) fn of(&mut self, graph: &Graph, node: NodeIx) -> &[(CacheIx, Bytes)] {
         for (cache, _) in self.touched.drain(..) {
             self.sums[cache] = Bytes(0);
         }

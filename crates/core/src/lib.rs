@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod names;
 pub mod plan;
 pub mod planner;
+pub mod reservation;
 pub mod schedule;
 pub mod units;
 
@@ -24,5 +25,6 @@ pub use heuristic::VictimHeuristic;
 pub use names::Shown;
 pub use plan::Plan;
 pub use planner::{Placement, PlanError, PlannerConfig, Strategy, Workspace, plan};
+pub use reservation::Reservation;
 pub use schedule::Schedule;
 pub use units::{BufId, Bytes, Cycles, Id, Offset};

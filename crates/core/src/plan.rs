@@ -77,10 +77,13 @@ pub struct Counters {
     /// Cycles that retiming took off the makespan; absent in a document where it took none.
     #[serde(skip_serializing_if = "is_zero")]
     pub cycles_saved: u64,
+    /// Buffers moved out because they lay where a reservation began.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reserved: u64,
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A schedule with spill nodes, one initial offset per buffer, and the list of spills.

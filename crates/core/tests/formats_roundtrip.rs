@@ -10,7 +10,7 @@ use spillbench_core::hardware::{CacheSpec, Evict, SpillCost};
 use spillbench_core::metrics::measure;
 use spillbench_core::plan::{Counters, Plan, Settings};
 use spillbench_core::schedule::Normalize;
-use spillbench_core::{Bytes, Graph, Hardware, Id, Machine};
+use spillbench_core::{Bytes, Graph, Hardware, Id, Machine, Reservation};
 
 fn json(graph: &Graph) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -49,11 +49,19 @@ fn hardware() -> impl Strategy<Value = Hardware> {
         exclusive,
     });
     let caches = prop::collection::vec((name(), cache), 1..4);
-    (name(), prop::collection::vec(name(), 0..3), cost, caches).prop_map(|(name, pipes, spill_cost, caches)| Hardware {
-        name: name.clone(),
-        pipes,
-        spill_cost,
-        caches: caches.into_iter().collect(),
+    let ends = (prop::option::of(0u64..9), prop::option::of(0u64..9));
+    let reserved = prop::option::of((ends, any::<prop::sample::Index>()));
+    let all = (name(), prop::collection::vec(name(), 0..3), cost, caches, reserved);
+    all.prop_map(|(name, pipes, spill_cost, caches, reserved)| {
+        // Of caches of one name the last counts.
+        let caches: indexmap::IndexMap<_, _> = caches.into_iter().collect();
+        let reservation = |((from, to), at): ((Option<u64>, Option<u64>), prop::sample::Index)| {
+            let (cache, spec) = caches.get_index(at.index(caches.len())).unwrap();
+            let bytes = Bytes(spec.capacity.0 / 2);
+            Reservation { cache: cache.clone(), bytes, from: from.map(Id), to: to.map(Id) }
+        };
+        let reservations = reserved.into_iter().map(reservation).collect();
+        Hardware { name, pipes, spill_cost, caches, reservations }
     })
 }
 

@@ -14,6 +14,7 @@ pub mod journal;
 pub mod manifest;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod partition;
 pub mod record;
 pub mod results;
 pub mod stats;

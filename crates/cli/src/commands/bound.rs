@@ -277,9 +277,7 @@ impl BoundArgs {
             Found::Orders(bound) => set_grid(bound),
         })?;
         console.line(statement(cover, found.kind(), found.value()))?;
-        self.certificate
-            .as_deref()
-            .map_or(Ok(()), |file| console.line(format_args!("Certificate: {}", file.display())))
+        self.certificate.as_deref().map_or(Ok(()), |file| console.line(format_args!("Certificate: {}", file.display())))
     }
 }
 

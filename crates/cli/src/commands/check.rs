@@ -80,12 +80,13 @@ fn note_differences(source: &PlanSource, task: &Task, hardware: &Hardware, verdi
     match claims.settings.as_ref().map(Origin::hardware) {
         Some(made) if same_hardware(made, hardware) => note_figures(claims, verdict, console),
         Some(made) if made.name == hardware.name => console.note(format_args!(
-            "the plan was made for another {} ({}); --hardware, --capacity and --spill-cost set what it is checked on",
+            "the plan was made for another {} ({}); --hardware, --capacity, --reserve and --spill-cost set what it is \
+             checked on",
             Shown(&hardware.name),
             difference(made, hardware)
         )),
         Some(made) => console.note(format_args!(
-            "the plan was made for {}, and is checked on {}; --hardware and --capacity set the latter",
+            "the plan was made for {}, and is checked on {}; --hardware, --capacity and --reserve set the latter",
             Shown(&made.name),
             Shown(&hardware.name)
         )),
@@ -101,6 +102,9 @@ fn note_figures(claims: &Claims, verdict: &Verdict, console: &Console) {
 
 /// What two descriptions of one name do not agree on.
 fn difference(a: &Hardware, b: &Hardware) -> &'static str {
+    if a.reservations != b.reservations {
+        return "other reservations";
+    }
     match (a.caches == b.caches, a.spill_cost == b.spill_cost) {
         (true, _) => "another spill cost",
         (false, true) => "other caches",
@@ -110,7 +114,7 @@ fn difference(a: &Hardware, b: &Hardware) -> &'static str {
 
 /// True when two descriptions mean the same, whatever they are called.
 fn same_hardware(a: &Hardware, b: &Hardware) -> bool {
-    (&a.caches, a.spill_cost) == (&b.caches, b.spill_cost)
+    (&a.caches, &a.reservations, a.spill_cost) == (&b.caches, &b.reservations, b.spill_cost)
 }
 
 fn print(

@@ -155,13 +155,7 @@ fn run_all(ready: &[Ready], policies: &[Policy], hardware: &Hardware, console: &
 }
 
 /// How far each run is from the bound that covers it; one bound serves all runs that it covers.
-fn gaps(
-    ready: &Ready,
-    runs: &[Run],
-    when: When,
-    hardware: &Hardware,
-    console: &Console,
-) -> Result<Vec<Gap>, CliError> {
+fn gaps(ready: &Ready, runs: &[Run], when: When, hardware: &Hardware, console: &Console) -> Result<Vec<Gap>, CliError> {
     let _progress = console.progress("bounding", 1);
     let mut bounds = Bounds::new((&ready.task.graph, &ready.machine, &ready.schedule), when);
     let gap = |run: &Run| match &run.verdict.metrics {

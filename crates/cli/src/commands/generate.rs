@@ -73,7 +73,8 @@ fn sized(
     family: &str,
     hardware: &str,
 ) -> Result<(WorkloadSpec, Graph), CliError> {
-    let args = HardwareArgs { hardware: hardware.to_owned(), capacity: Vec::new(), spill_cost: None };
+    let args =
+        HardwareArgs { hardware: hardware.to_owned(), capacity: Vec::new(), reserve: Vec::new(), spill_cost: None };
     let hardware = resolve::hardware(&args)?;
     let has_tile = family.contains("tile=") || settings.iter().any(|s| s.trim_start().starts_with("tile="));
     let (spec, graph) = if has_tile {

@@ -17,9 +17,11 @@ mod inspect;
 mod list;
 mod optimize;
 mod pack;
+mod partition;
 mod plan;
 mod plot;
 mod retime;
+mod sensitivity;
 mod sweep;
 mod timing;
 
@@ -48,6 +50,10 @@ pub enum Command {
     Retime(retime::RetimeArgs),
     /// Show when a plan runs what, why pipes are idle, and the critical path
     Timing(timing::TimingArgs),
+    /// Split a fixed number of bytes among caches for least movement
+    Partition(partition::PartitionArgs),
+    /// Price one byte more of each cache, by the lower bound and by plans
+    Sensitivity(sensitivity::SensitivityArgs),
     /// Say why a plan spills, what that costs, and which single change would save most
     Explain(explain::ExplainArgs),
     /// Make a graph: a lowered operator or a synthetic structure, by family and parameters
@@ -98,6 +104,8 @@ impl Command {
             Self::Pack(args) => args.run(console),
             Self::Retime(args) => args.run(console),
             Self::Timing(args) => args.run(console),
+            Self::Partition(args) => args.run(console),
+            Self::Sensitivity(args) => args.run(console),
             Self::Explain(args) => args.run(console),
             Self::Generate(args) => args.run(console),
             Self::Import(args) => args.run(console),

@@ -110,6 +110,12 @@ impl OptimizeArgs {
         let names = || OBJECTIVES.iter().map(|o| o.0);
         let goal = objective(&self.objective).ok_or_else(|| resolve::unknown("objective", &self.objective, names()))?;
         let hardware = resolve::hardware(&self.hardware)?;
+        if !hardware.reservations.is_empty() {
+            return Err(CliError::usage(
+                "a search does not keep to reservations",
+                "search without --reserve, then plan the schedule found with it (plan --schedule)",
+            ));
+        }
         let task = Arc::new(resolve::task(&self.graph, console)?);
         let machine = Arc::new(resolve::machine(&task, &hardware)?);
         let start = resolve::start(&self.start, &task, &machine, console)?;

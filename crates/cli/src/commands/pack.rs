@@ -78,8 +78,8 @@ impl PackArgs {
         let problem = Problem { intervals: rows.iter().map(interval).collect(), capacity: self.capacity.0 };
         let searching = console.progress("packing", 1);
         let started = Instant::now();
-        let packed = pack::pack(&problem, self.limits())
-            .map_err(|source| CliError::Pack { file: file.clone(), source })?;
+        let packed =
+            pack::pack(&problem, self.limits()).map_err(|source| CliError::Pack { file: file.clone(), source })?;
         let elapsed_ms = milliseconds(started.elapsed());
         drop(searching);
         if let (Verdict::Packed, Some(best)) = (packed.verdict, &packed.best) {

@@ -24,7 +24,8 @@ use std::time::Instant;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     spillbench plan Conv_Case0.json --heuristic belady --out plans/\n  \
-    spillbench plan Conv_Case0.json --capacity L1=3072 --strategies postpone-first -v\n\n\
+    spillbench plan Conv_Case0.json --capacity L1=3072 --strategies postpone-first -v\n  \
+    spillbench plan Conv_Case0.json --reserve L1:512@100..2000\n\n\
     Without --out nothing is written.")]
 pub struct PlanArgs {
     #[command(flatten)]
@@ -205,6 +206,9 @@ fn requests(c: &Counters) -> String {
     }
     if c.cycles_saved > 0 {
         text.push_str(&format!("; retiming saved {}", count(c.cycles_saved as usize, "cycle")));
+    }
+    if c.reserved > 0 {
+        text.push_str(&format!("; {} out of the way of reservations", count(c.reserved as usize, "buffer")));
     }
     text + "."
 }

@@ -103,10 +103,14 @@ impl PlotArgs {
 
 /// Writes both forms of a figure and says where they are.
 pub(super) fn write(drawn: &Drawn, stem: &Path, console: &mut Console) -> Result<(), CliError> {
-    for (extension, bytes) in [("svg", drawn.svg.as_bytes()), ("png", drawn.png.as_slice())] {
-        let path = PathBuf::from(format!("{}.{extension}", stem.display()));
-        results::write_file(&path, |out| out.write_all(bytes))?;
-        console.line(path.display())?;
+    write_quietly(drawn, stem)?.iter().try_for_each(|path| console.line(path.display()))
+}
+
+/// Writes both forms of a figure.
+pub(super) fn write_quietly(drawn: &Drawn, stem: &Path) -> Result<[PathBuf; 2], CliError> {
+    let paths = ["svg", "png"].map(|extension| PathBuf::from(format!("{}.{extension}", stem.display())));
+    for (path, bytes) in paths.iter().zip([drawn.svg.as_bytes(), drawn.png.as_slice()]) {
+        results::write_file(path, |out| out.write_all(bytes))?;
     }
-    Ok(())
+    Ok(paths)
 }

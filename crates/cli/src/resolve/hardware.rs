@@ -1,4 +1,4 @@
-//! From `--hardware`, `--capacity` and `--spill-cost` to a hardware description and a machine.
+//! From `--hardware`, `--capacity`, `--reserve` and `--spill-cost` to a hardware description and a machine.
 
 use super::{PlanSource, Task, in_file, read, unknown};
 use crate::args::HardwareArgs;
@@ -27,6 +27,11 @@ pub fn hardware(args: &HardwareArgs) -> Result<Hardware, CliError> {
         let joint = if i == 0 { " with" } else { "," };
         hardware.name.push_str(&format!("{joint} {}={}", capacity.cache, capacity.bytes));
     }
+    for reservation in &args.reserve {
+        hardware.reservations.push(reservation.clone());
+        hardware.validate()?;
+        hardware.name.push_str(&format!(" less {reservation}"));
+    }
     if let Some(model) = &args.spill_cost {
         hardware.spill_cost = spill_cost(model)?;
         hardware.validate()?;
@@ -39,8 +44,9 @@ pub fn hardware(args: &HardwareArgs) -> Result<Hardware, CliError> {
 /// # Errors
 /// As [`hardware`].
 pub fn hardware_of_plan(args: &HardwareArgs, source: &PlanSource) -> Result<Hardware, CliError> {
-    let HardwareArgs { hardware: name, capacity, spill_cost } = args;
-    let as_by_default = *name == Hardware::default().name && capacity.is_empty() && spill_cost.is_none();
+    let HardwareArgs { hardware: name, capacity, reserve, spill_cost } = args;
+    let as_given = capacity.is_empty() && reserve.is_empty() && spill_cost.is_none();
+    let as_by_default = *name == Hardware::default().name && as_given;
     match source.claims.as_ref().and_then(|claims| claims.settings.as_ref()) {
         Some(origin) if as_by_default => Ok(origin.hardware().clone()),
         _ => hardware(args),

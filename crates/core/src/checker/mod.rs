@@ -29,8 +29,9 @@
 //! 3. **Residency.** Each op finds every buffer of its `Bufs` resident, and nothing at all of a
 //!    buffer happens between an `OUT` and its `IN`. Offenders: pairs of node and buffer.
 //! 4. **Bounds.** Every segment has an address and lies inside its cache:
-//!    `offset + size ≤ capacity`. Offenders: segments that end past their cache, buffers without an
-//!    initial offset, memory entries that repeat a buffer or name one that the graph lacks. (That
+//!    `offset + size ≤ capacity`, less what the hardware reserves at any position of the segment (see
+//!    [`crate::reservation`]; here by the positions of the plan). Offenders: segments that end past
+//!    their cache or in what is reserved, buffers without an initial offset, memory entries that repeat a buffer or name one that the graph lacks. (That
 //!    the memory file lists every buffer once belongs here: it is where addresses come from, while
 //!    rule 1 speaks of the schedule.)
 //! 5. **Overlap.** Two segments of one cache that overlap in time do not overlap in address.
@@ -71,6 +72,7 @@ mod order;
 mod overlap;
 mod reading;
 mod report;
+mod reserved;
 mod residency;
 
 pub use report::{Absence, Act, EdgeKind, Fault, Report, Rule, Span, Violation};
@@ -93,6 +95,7 @@ pub fn check(graph: &Graph, machine: &Machine, plan: &Plan) -> Report {
     order::check(&reading, &mut report);
     let segments = residency::check(&reading, &offsets, &mut report);
     addresses::check(&reading, &offsets, &mut report);
+    reserved::check(&reading, &segments, &mut report);
     overlap::check(&reading, &segments, &mut report);
     report
 }

@@ -362,6 +362,18 @@ pub enum Fault {
         /// The bytes that the cache has.
         capacity: Bytes,
     },
+    /// Rule 4: a segment that lies in what is reserved of its cache.
+    #[display("in {}, {segment} lies in what is reserved: {usable} bytes are usable at position {pos}", Shown(cache))]
+    InReserved {
+        /// The cache.
+        cache: String,
+        /// The segment.
+        segment: Span,
+        /// Bytes from address 0 on that are not reserved there.
+        usable: Bytes,
+        /// The first position of the segment at which least is usable.
+        pos: usize,
+    },
     /// Rule 5: a segment that overlaps another one in time and in address. Each segment in
     /// conflict is listed once, with one of those that it overlaps.
     #[display("in {}, {segment} overlaps {other}", Shown(cache))]

@@ -1,5 +1,6 @@
 //! Why a plan has no figures.
 
+use crate::names::Shown;
 use crate::units::{BufId, Bytes, Id, Offset};
 use thiserror::Error;
 
@@ -113,6 +114,16 @@ pub enum MeasureError {
     NotAPermutation {
         /// Where it departs, or where the stretch begins when the lengths differ.
         pos: usize,
+    },
+    /// A reservation that begins where a buffer lies.
+    #[error("position {pos}: a reservation leaves {} of {}, and a buffer lies beyond", .usable.in_words(), Shown(.cache))]
+    Reserved {
+        /// Where the reservation begins.
+        pos: usize,
+        /// The cache.
+        cache: String,
+        /// Bytes that are not reserved.
+        usable: Bytes,
     },
     /// A sum passes 2⁶⁴ − 1.
     #[error("the {what} of the plan pass 2^64-1")]

@@ -5,9 +5,10 @@ use super::residency::Segment;
 use super::steps::{Step, Steps};
 use crate::graph::{Graph, NodeKind};
 use crate::hardware::Machine;
-use crate::index::{CacheIx, Pos};
+use crate::index::{CacheIx, NodeIx, Pos};
+use crate::reservation::Usable;
 use crate::units::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use typed_index_collections::TiVec;
 
 /// How one cache fares along a plan.
@@ -23,7 +24,7 @@ pub struct Occupancy {
 /// changes a cache, with the cache, its resident bytes and its fragmentation from there on.
 ///
 /// # Errors
-/// Two segments that overlap in time and address.
+/// Two segments that overlap in time and address; a segment in what is reserved.
 pub fn observe(
     graph: &Graph,
     machine: &Machine,
@@ -34,33 +35,66 @@ pub fn observe(
     let mut caches: TiVec<CacheIx, FreeSpace> =
         graph.caches().map(|c| FreeSpace::new(machine.cache(c).capacity)).collect();
     let mut open = vec![0u32; graph.buffer_count()];
+    let mut reserved = reserved(machine, steps);
     let mut next = 0;
     for (pos, &step) in steps.as_slice().iter_enumerated() {
-        let (buf, acquires) = match step {
+        let change = match step {
             Step::Node(n) => match graph.kind(n) {
-                NodeKind::Alloc(b) => (b, true),
-                NodeKind::Free(b) => (b, false),
-                NodeKind::Op => continue,
+                NodeKind::Alloc(b) => Some((b, true)),
+                NodeKind::Free(b) => Some((b, false)),
+                NodeKind::Op => None,
             },
-            Step::SpillIn { buf, .. } => (buf, true),
-            Step::SpillOut { buf, .. } => (buf, false),
+            Step::SpillIn { buf, .. } => Some((buf, true)),
+            Step::SpillOut { buf, .. } => Some((buf, false)),
         };
-        if acquires {
+        // What leaves here does not hold its addresses here, so that they may be reserved from here on.
+        if let Some((buf, false)) = change {
+            let segment = &segments[open[buf.index()] as usize];
+            let space = &mut caches[segment.cache];
+            space.give(segment.offset.0, segment.offset.end(segment.size).0);
+            observe(pos, segment.cache, space.used(), space.fragmentation());
+        }
+        while let Some((cache, usable)) = reserved.begin(pos.index()) {
+            let space = &mut caches[cache];
+            if !space.reserve(usable.0) {
+                let (cache, pos) = (graph.cache_name(cache).to_owned(), pos.index());
+                return Err(MeasureError::Reserved { pos, cache, usable });
+            }
+            observe(pos, cache, space.used(), space.fragmentation());
+        }
+        if let Some((buf, true)) = change {
             open[buf.index()] = next;
+            let segment = &segments[next as usize];
             next += 1;
+            let space = &mut caches[segment.cache];
+            if !space.take(segment.offset.0, segment.offset.end(segment.size).0) {
+                let (buf, offset) = (graph.buf(buf).id, segment.offset);
+                return Err(MeasureError::Overlap { pos: pos.index(), buf, offset });
+            }
+            observe(pos, segment.cache, space.used(), space.fragmentation());
         }
-        let segment = &segments[open[buf.index()] as usize];
-        let (low, high) = (segment.offset.0, segment.offset.end(segment.size).0);
-        let space = &mut caches[segment.cache];
-        if !acquires {
-            space.give(low, high);
-        } else if !space.take(low, high) {
-            let (buf, offset) = (graph.buf(buf).id, segment.offset);
-            return Err(MeasureError::Overlap { pos: pos.index(), buf, offset });
+        while let Some((cache, usable)) = reserved.end(pos.index()) {
+            let space = &mut caches[cache];
+            space.unreserve(usable.0);
+            observe(pos, cache, space.used(), space.fragmentation());
         }
-        observe(pos, segment.cache, space.used(), space.fragmentation());
     }
     Ok(())
+}
+
+/// What reservations leave of the caches along a plan.
+fn reserved(machine: &Machine, steps: &Steps) -> Usable {
+    if machine.reservations().is_empty() {
+        return Usable::default();
+    }
+    // Every node stands in the plan once.
+    let place = steps.as_slice().iter_enumerated().filter_map(|(pos, &step)| match step {
+        Step::Node(n) => Some((n, pos.index())),
+        _ => None,
+    });
+    let place: HashMap<NodeIx, usize> = place.collect();
+    let len = steps.as_slice().len();
+    Usable::along(machine, len, |node| place.get(&node).copied().unwrap_or(len))
 }
 
 /// Peak residency and mean fragmentation of every cache.
@@ -123,9 +157,11 @@ impl Running {
     }
 }
 
-/// The free blocks of one cache, coalesced, with the multiset of their sizes.
+/// The free blocks of one cache, coalesced, with the multiset of their sizes. What is reserved is
+/// neither free nor used.
 struct FreeSpace {
-    capacity: u64,
+    /// The bytes from address 0 on that are not reserved.
+    usable: u64,
     free: u64,
     /// Start to end, half-open.
     blocks: BTreeMap<u64, u64>,
@@ -134,7 +170,7 @@ struct FreeSpace {
 
 impl FreeSpace {
     fn new(capacity: Bytes) -> Self {
-        let mut space = Self { capacity: capacity.0, free: 0, blocks: BTreeMap::new(), sizes: BTreeMap::new() };
+        let mut space = Self { usable: capacity.0, free: 0, blocks: BTreeMap::new(), sizes: BTreeMap::new() };
         space.give(0, capacity.0);
         space
     }
@@ -178,8 +214,23 @@ impl FreeSpace {
         self.free += high - low;
     }
 
+    /// Leaves no more than `usable` bytes; false when some of what goes is taken.
+    fn reserve(&mut self, usable: u64) -> bool {
+        let reserved = usable >= self.usable || self.take(usable, self.usable);
+        self.usable = usable;
+        reserved
+    }
+
+    /// Leaves `usable` bytes, no fewer than before.
+    fn unreserve(&mut self, usable: u64) {
+        if usable > self.usable {
+            self.give(self.usable, usable);
+        }
+        self.usable = usable;
+    }
+
     fn used(&self) -> Bytes {
-        Bytes(self.capacity - self.free)
+        Bytes(self.usable - self.free)
     }
 
     /// 1 − largest free block / free bytes; 0 when full.

@@ -6,10 +6,13 @@
 //! every chain stands the last resort, so that planning fails only where the operands of one node
 //! exceed their cache.
 
+mod clock;
 mod observe;
 mod placement;
 pub mod prefetch;
+mod released;
 mod rescue;
+mod reserve;
 pub mod retime;
 mod runs;
 mod strategy;
@@ -25,6 +28,7 @@ use crate::address_space::Addressing;
 use crate::graph::Graph;
 use crate::hardware::{FitError, Machine};
 use crate::heuristic::VictimHeuristic;
+use crate::metrics;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::units::{Bytes, Id};
@@ -146,7 +150,7 @@ pub fn movement_in_bytes(
 
 fn run<'a>(
     graph: &'a Graph,
-    machine: &Machine,
+    machine: &'a Machine,
     schedule: &'a Schedule,
     config: &PlannerConfig,
     victim: &'a mut dyn VictimHeuristic,
@@ -155,12 +159,15 @@ fn run<'a>(
 ) -> Result<Plan, PlanError> {
     begin((graph, machine, schedule), config, victim, workspace, Addressing::Contiguous)?;
     let mut plan = walk::Walk::new(graph, machine, schedule, config, victim, workspace, observer).run()?;
+    // A buffer that comes earlier may come into a reservation; then the plan stays as it was.
+    let reserved = !machine.reservations().is_empty();
+    let sound = |plan: Option<Plan>| plan.filter(|plan| !reserved || metrics::measure(graph, machine, plan).is_ok());
     // Only cycles past 2⁶⁴ − 1 stand in the way of either pass; such a plan has no time to save.
     if config.prefetch > 0 && !plan.spills.is_empty() {
-        plan = prefetch::prefetch(graph, machine, &plan, config.prefetch).unwrap_or(plan);
+        plan = sound(prefetch::prefetch(graph, machine, &plan, config.prefetch).ok()).unwrap_or(plan);
     }
     if config.retime {
-        plan = retime::retime(graph, machine, &plan).ok().flatten().map_or(plan, |retimed| retimed.plan);
+        plan = sound(retime::retime(graph, machine, &plan).ok().flatten().map(|retimed| retimed.plan)).unwrap_or(plan);
     }
     Ok(plan)
 }
@@ -176,11 +183,14 @@ fn begin(
     if schedule.len() != graph.node_count() {
         return Err(PlanError::OtherGraph { schedule: schedule.len(), graph: graph.node_count() });
     }
-    let misfits = machine.misfits(graph);
+    let mut misfits = machine.misfits(graph);
+    if misfits.is_empty() {
+        misfits = reserve::misfits(graph, machine, schedule);
+    }
     if !misfits.is_empty() {
         return Err(PlanError::Misfit(misfits));
     }
-    workspace.prepare(graph, machine, schedule, config.attempts, addressing);
+    workspace.prepare(graph, machine, schedule, config, addressing);
     victim.reset(graph);
     Ok(())
 }

@@ -20,6 +20,16 @@ pub enum Placement {
     /// Large buffers from below, small ones from above: a buffer is large when its size is at least
     /// the mean size of the buffers of its cache.
     TwoEnded,
+    /// The smallest hole, as [`Placement::BestFit`], but equals take turns: of both ends of the holes
+    /// of that size, the first at or after the end of the last placement, wrapping around.
+    RoundRobin,
+    /// The place whose addresses were all released longest ago: the acquire then waits least for
+    /// whoever had them. Addresses never held come first.
+    LeastRecentlyReleased,
+    /// The smallest hole with a place that does not hold the acquire up: all of it was released, by the
+    /// timing model `segment`, before the pipe of the first user (of a reload: of the reload) is free.
+    /// Where there is none, the place that is released soonest. Best fit where the graph has no timing.
+    LeastDelay,
 }
 
 impl Placement {
@@ -30,6 +40,13 @@ impl Placement {
         (Self::NextFit, "next-fit", "the first place at or after the end of the last placement, wrapping around"),
         (Self::WorstFit, "worst-fit", "the largest hole; ties to the lowest address"),
         (Self::TwoEnded, "two-ended", "buffers of at least the mean size from below, smaller ones from above"),
+        (Self::RoundRobin, "round-robin", "the smallest hole; ends of equal holes in turn after the last placement"),
+        (
+            Self::LeastRecentlyReleased,
+            "least-recently-released",
+            "the place whose addresses were all released longest ago",
+        ),
+        (Self::LeastDelay, "least-delay", "the smallest hole with a place that need not be waited for, in cycles"),
     ];
 
     /// Its name.

@@ -44,7 +44,7 @@ impl Walk<'_> {
     pub(super) fn make_room(&mut self, b: BufIx, is_alloc: bool) -> Result<Room, PlanError> {
         let (cache, needed) = (self.graph.buf(b).cache, self.graph.buf(b).size);
         self.counters.requests += 1;
-        if let Some(hole) = self.find_hole(cache, needed) {
+        if let Some(hole) = self.find_hole(b) {
             return Ok(Room::Hole(hole));
         }
         self.counters.failed_requests += 1;
@@ -99,7 +99,7 @@ impl Walk<'_> {
             Strategy::Window | Strategy::Postpone => self.counters.window += 1,
         }
         self.report(failure, Outcome::Evicted(strategy), &victims, runner_up);
-        Ok(self.find_hole(failure.request.cache, failure.request.needed))
+        Ok(self.find_hole(failure.buf))
     }
 
     fn may_go(&self, buf: BufIx, failure: &Failure) -> bool {
@@ -199,7 +199,7 @@ impl Walk<'_> {
     /// opens a large enough hole, if that stands before the buffer's first successor.
     fn postpone(&mut self, failure: &Failure) -> Option<Pos> {
         let b = failure.buf;
-        if !failure.is_alloc || self.ws.attempts[b] == 0 {
+        if !failure.is_alloc || self.ws.attempts[b] == 0 || self.reserved.bound(self.node) {
             return None;
         }
         let limit = self.ws.first_successor[b];
@@ -210,7 +210,10 @@ impl Walk<'_> {
             .filter(|f| f.0 < limit)
             .collect();
         frees.sort_unstable();
-        let opens = frees.iter().find(|f| self.runs.open(f.1).1 >= failure.request.needed);
+        let opens = frees.iter().find(|f| {
+            self.runs.open(f.1).1 >= failure.request.needed
+                && self.reserved.allow(failure.request.cache, failure.request.needed, f.0)
+        });
         let pos = opens.map(|f| f.0);
         match pos {
             Some(pos) => {
@@ -234,7 +237,7 @@ impl Walk<'_> {
         for candidate in &gone {
             self.evict(candidate.buf, failure.cause)?;
         }
-        if let Some(hole) = self.find_hole(cache, failure.request.needed) {
+        if let Some(hole) = self.find_hole(failure.buf) {
             self.report(failure, Outcome::LastResort { repack: false }, &victims, None);
             return Ok(Room::Hole(hole));
         }

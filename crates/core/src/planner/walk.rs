@@ -1,8 +1,10 @@
 //! The walk over the schedule: emits nodes and spill nodes, keeps every buffer's state.
 
+use super::clock::Clock;
+use super::reserve::Reservations;
 use super::workspace::{Place, Workspace};
 use super::{Observer, Placement, PlanError, PlannerConfig, Strategy, runs::Runs};
-use crate::address_space::{Addressing, Hole};
+use crate::address_space::{Addressing, BlockIx, Hole};
 use crate::graph::{Graph, NodeKind};
 use crate::hardware::Machine;
 use crate::heuristic::{Event, VictimHeuristic, View};
@@ -33,7 +35,10 @@ pub(super) struct Walk<'a> {
     pub(super) pos: Pos,
     spill_ids: SpillIds,
     moved: Bytes,
-    emitted: Vec<Id>,
+    pub(super) reserved: Reservations,
+    /// The time, where the placement rule asks and the graph tells.
+    clock: Option<Clock<'a>>,
+    pub(super) emitted: Vec<Id>,
     spills: Vec<Spill>,
     offsets: TiVec<BufIx, Offset>,
 }
@@ -51,7 +56,7 @@ pub(super) enum Room {
 impl<'a> Walk<'a> {
     pub(super) fn new(
         graph: &'a Graph,
-        machine: &Machine,
+        machine: &'a Machine,
         schedule: &'a Schedule,
         config: &PlannerConfig,
         victim: &'a mut dyn VictimHeuristic,
@@ -81,6 +86,8 @@ impl<'a> Walk<'a> {
             pos: Pos::new(0),
             spill_ids: SpillIds::after(graph.max_id()),
             moved: Bytes(0),
+            reserved: Reservations::new(machine, schedule),
+            clock: Clock::new(graph, machine).filter(|_| config.placement == Placement::LeastDelay),
             emitted: Vec::with_capacity(graph.node_count()),
             spills: Vec::new(),
             offsets: ti_vec![Offset(0); graph.buffer_count()],
@@ -106,13 +113,26 @@ impl<'a> Walk<'a> {
         for (pos, &node) in schedule.order().iter_enumerated() {
             (self.pos, self.node) = (pos, node);
             match self.graph.kind(node) {
-                NodeKind::Alloc(b) => self.alloc(node, b)?,
-                NodeKind::Op => self.op(node)?,
                 NodeKind::Free(b) => {
+                    self.clear_reserved(Some(b))?;
                     self.free(node, b)?;
+                    self.begin_reserved();
+                    self.end_reserved();
                     self.retry_waiting()?;
+                    continue;
+                }
+                NodeKind::Alloc(b) => {
+                    self.clear_reserved(None)?;
+                    self.begin_reserved();
+                    self.alloc(node, b)?;
+                }
+                NodeKind::Op => {
+                    self.clear_reserved(None)?;
+                    self.begin_reserved();
+                    self.op(node)?;
                 }
             }
+            self.end_reserved();
         }
         Ok(())
     }
@@ -121,7 +141,10 @@ impl<'a> Walk<'a> {
         match self.make_room(b, true)? {
             Room::Hole(hole) => {
                 self.offsets[b] = hole.offset;
-                self.acquire(b, hole);
+                let released = self.acquire(b, hole);
+                if let Some(clock) = &mut self.clock {
+                    clock.alloc(b, released);
+                }
                 self.emit(node);
             }
             Room::Postponed | Room::Repacked => {}
@@ -137,6 +160,9 @@ impl<'a> Walk<'a> {
             self.bring_back(b)?;
         }
         self.emit(node);
+        if let Some(clock) = &mut self.clock {
+            clock.op(node);
+        }
         for &b in operands {
             self.ws.states[b].last_use = self.pos;
             self.ws.states[b].uses += 1;
@@ -149,8 +175,9 @@ impl<'a> Walk<'a> {
     fn free(&mut self, node: NodeIx, b: BufIx) -> Result<(), PlanError> {
         self.bring_back(b)?;
         self.emit(node);
+        let moment = self.clock.as_mut().map(|clock| clock.free(b));
         if let Place::Resident(block) = self.ws.places[b] {
-            self.ws.spaces[self.graph.buf(b).cache].release(block);
+            self.release(self.graph.buf(b).cache, block, moment);
         }
         self.ws.places[b] = Place::Nowhere;
         Ok(())
@@ -185,7 +212,10 @@ impl<'a> Walk<'a> {
         if let Place::Out(k) = self.ws.places[b] {
             self.spills[k as usize].offset = hole.offset;
             self.emitted.extend(self.spill_ids.back(k as usize));
-            self.acquire(b, hole);
+            let released = self.acquire(b, hole);
+            if let Some(clock) = &mut self.clock {
+                clock.spill_in(b, released);
+            }
         }
     }
 
@@ -199,23 +229,49 @@ impl<'a> Walk<'a> {
         self.moved = moved.ok_or(PlanError::MovementOverflow { spill: k + 1 })?;
         // The offset it comes back to is filled in by `reload`.
         self.spills.push(Spill { buf: buf.id, offset: Offset(0), cause: Some(cause) });
-        self.ws.spaces[buf.cache].release(block);
+        let moment = self.clock.as_mut().map(|clock| clock.spill_out(b));
+        self.release(buf.cache, block, moment);
         self.ws.places[b] = Place::Out(k as u32);
         self.tell(Event::Evicted, b);
         Ok(())
     }
 
-    fn acquire(&mut self, b: BufIx, hole: Hole) {
+    /// Puts `b` into `hole`; when its addresses were released, where that is known, else 0.
+    fn acquire(&mut self, b: BufIx, hole: Hole) -> u64 {
         let (cache, size) = (self.graph.buf(b).cache, self.graph.buf(b).size);
+        let moment = self.ws.released.get_mut(cache).map_or(0, |released| released.take(hole.offset, size));
         let block = self.ws.spaces[cache].take(hole, size, b);
         self.ws.cursors[cache] = hole.offset.end(size);
         self.ws.places[b] = Place::Resident(block);
         self.ws.states[b].segment_start = self.pos;
         self.tell(Event::Acquired, b);
+        moment
     }
 
-    /// The hole that the placement rule chooses, if any is large enough.
-    pub(super) fn find_hole(&self, cache: CacheIx, size: Bytes) -> Option<Hole> {
+    /// What moment it is just after the node emitted last: as given, where times are kept, otherwise the
+    /// number of nodes emitted.
+    pub(super) fn moment(&self, given: Option<u64>) -> u64 {
+        given.unwrap_or(self.emitted.len() as u64)
+    }
+
+    /// When the node at hand, emitted, ended, where times are kept.
+    pub(super) fn ended(&self) -> Option<u64> {
+        self.clock.as_ref().map(|clock| clock.end(self.node))
+    }
+
+    /// Ends the residency of `block`, just after the node emitted last.
+    fn release(&mut self, cache: CacheIx, block: BlockIx, moment: Option<u64>) {
+        let moment = self.moment(moment);
+        let space = &mut self.ws.spaces[cache];
+        if let Some(released) = self.ws.released.get_mut(cache) {
+            released.release(space.start(block), space.size(block), moment);
+        }
+        space.release(block);
+    }
+
+    /// The hole that the placement rule chooses for `b`, if any is large enough.
+    pub(super) fn find_hole(&self, b: BufIx) -> Option<Hole> {
+        let (cache, size) = (self.graph.buf(b).cache, self.graph.buf(b).size);
         let space = &self.ws.spaces[cache];
         match self.placement {
             _ if space.addressing() == Addressing::Bytes => space.last_fit(size),
@@ -225,6 +281,23 @@ impl<'a> Walk<'a> {
             Placement::WorstFit => space.worst_fit(size),
             Placement::TwoEnded if size >= self.ws.large_from[cache] => space.first_fit(size),
             Placement::TwoEnded => space.last_fit(size),
+            Placement::RoundRobin => space.best_fit_in_turn(size, self.ws.cursors[cache]),
+            Placement::LeastRecentlyReleased => {
+                self.ws.released[cache].place(size).and_then(|offset| space.hole_at(offset, size))
+            }
+            Placement::LeastDelay => {
+                let place = self.ws.released[cache].place_by(size, self.may_wait(b));
+                place.and_then(|offset| space.hole_at(offset, size))
+            }
+        }
+    }
+
+    /// Until when `b` may wait for its addresses and hold nothing up.
+    fn may_wait(&self, b: BufIx) -> u64 {
+        let Some(clock) = &self.clock else { return u64::MAX };
+        match self.ws.places[b] {
+            Place::Out(_) => clock.reload_may_wait(b),
+            _ => clock.alloc_may_wait(self.graph.buf(b).alloc, self.schedule.order()[self.ws.first_use(self.graph, b)]),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a plan needs while it is made, kept from run to run so that storage is reused.
 
+use super::released::Released;
+use super::{Placement, PlannerConfig};
 use crate::address_space::{AddressSpace, Addressing, BlockIx};
 use crate::graph::{Graph, NodeKind};
 use crate::hardware::Machine;
@@ -34,6 +36,8 @@ pub struct Workspace {
     pub(super) spaces: TiVec<CacheIx, AddressSpace>,
     /// Where the last placement in each cache ended, for next fit.
     pub(super) cursors: TiVec<CacheIx, crate::units::Offset>,
+    /// When free addresses were released; empty unless the placement rule asks.
+    pub(super) released: TiVec<CacheIx, Released>,
     /// Size from which a buffer of each cache counts as large, for two-ended placement.
     pub(super) large_from: TiVec<CacheIx, crate::units::Bytes>,
     /// `ALLOC`s that wait for the `FREE` at a position.
@@ -49,15 +53,16 @@ impl Workspace {
         graph: &Graph,
         machine: &Machine,
         schedule: &Schedule,
-        attempts: u32,
+        config: &PlannerConfig,
         addressing: Addressing,
     ) {
         let buffers = graph.buffer_count();
         refill(&mut self.places, buffers, Place::Nowhere);
-        refill(&mut self.attempts, buffers, attempts);
+        refill(&mut self.attempts, buffers, config.attempts);
         refill(&mut self.pinned_by, buffers, 0);
         self.waiting.clear();
         self.prepare_spaces(graph, machine, addressing);
+        self.prepare_released(config.placement, addressing);
         self.prepare_states(graph, schedule);
     }
 
@@ -74,6 +79,18 @@ impl Workspace {
         for (cache, &(bytes, count)) in totals.iter_enumerated() {
             self.spaces[cache].reset(machine.cache(cache).capacity, addressing);
             self.large_from.push(crate::units::Bytes(bytes.div_ceil(count.max(1)) as u64));
+        }
+    }
+
+    fn prepare_released(&mut self, placement: Placement, addressing: Addressing) {
+        let asks = matches!(placement, Placement::LeastRecentlyReleased | Placement::LeastDelay);
+        if !asks || addressing == Addressing::Bytes {
+            self.released.clear();
+            return;
+        }
+        self.released.resize_with(self.spaces.len(), Released::default);
+        for (cache, released) in self.released.iter_mut_enumerated() {
+            released.reset(self.spaces[cache].capacity());
         }
     }
 
@@ -123,6 +140,11 @@ impl Workspace {
             let listed = graph.successors(graph.buf(b).alloc).iter().map(|&s| positions[s]);
             self.first_successor.push(listed.fold(own, Pos::min));
         }
+    }
+
+    /// The position of the first use of `b`, or of its `FREE`.
+    pub(super) fn first_use(&self, graph: &Graph, b: BufIx) -> Pos {
+        if graph.users(b).is_empty() { self.states[b].free } else { self.uses[self.use_starts[b] as usize] }
     }
 
     /// The position of the first use not yet counted in the state of `b`, or of its `FREE`.

@@ -11,6 +11,7 @@ use spillbench_bounds::attribution::When;
 use spillbench_core::formats::Place;
 use spillbench_core::formats::hardware_toml::place;
 use spillbench_core::hardware::SpillCost;
+use spillbench_core::reservation::Reservation;
 use spillbench_core::schedule::Normalize;
 use spillbench_core::{Placement, Strategy};
 use std::ops::Range;
@@ -157,6 +158,7 @@ impl Checker<'_> {
         let capacities = self.capacities(raw.capacities);
         let bound = self.when(raw.bound);
         let (attribution, best_order) = self.attribution(raw.attribution, raw.best_order, bound);
+        let reservations = self.reservations(raw.reserve);
         let tables: Vec<_> = raw.tables.into_iter().map(|t| self.table(t.into_inner())).collect();
         let figures: Vec<_> = raw.figures.into_iter().filter_map(|f| figures::check(self, f.into_inner())).collect();
         let names: Vec<_> = tables.iter().map(|t: &TableSpec| t.name.clone()).collect();
@@ -179,6 +181,7 @@ impl Checker<'_> {
             axes,
             search,
             capacities,
+            reservations,
             tables,
             figures,
         })))
@@ -322,6 +325,17 @@ impl Checker<'_> {
             all.push((cache, values));
         }
         all
+    }
+
+    fn reservations(&mut self, list: Option<Axis<String>>) -> Vec<At<Reservation>> {
+        let mut found = Vec::new();
+        for At { value, place } in list.map_or_else(Vec::new, |list| self.items("reserve", list)) {
+            match value.parse::<Reservation>() {
+                Ok(value) => found.push(At { value, place }),
+                Err(error) => self.complain(place, Problem::Impossible(format!("`{value}`: {error}"))),
+            }
+        }
+        found
     }
 
     fn table(&mut self, raw: RawTable) -> TableSpec {

@@ -19,6 +19,7 @@ pub use wanted::{At, FigureKind, FigureSpec, Filter, Part, PlanView, Scale, Tabl
 use spillbench_bounds::attribution::When;
 use spillbench_core::formats::Place;
 use spillbench_core::hardware::SpillCost;
+use spillbench_core::reservation::Reservation;
 use spillbench_core::schedule::Normalize;
 use spillbench_core::{Placement, Strategy};
 use std::fmt;
@@ -52,6 +53,8 @@ pub struct Experiment {
     pub search: Option<SearchAxes>,
     /// Capacities by cache; `*` stands for every cache that is not named.
     pub capacities: Vec<(At<String>, Vec<At<Capacity>>)>,
+    /// Bytes that every hardware keeps from buffers.
+    pub reservations: Vec<At<Reservation>>,
     /// The summaries.
     pub tables: Vec<TableSpec>,
     /// The figures.

@@ -28,6 +28,7 @@ pub(super) struct RawFile {
     pub search: Option<Spanned<RawSearch>>,
     #[serde(default)]
     pub capacities: IndexMap<Spanned<String>, Axis<RawCapacity>>,
+    pub reserve: Option<Axis<String>>,
     #[serde(default)]
     pub tables: Vec<Spanned<RawTable>>,
     #[serde(default)]

@@ -52,7 +52,16 @@ pub(super) fn expand(
             if let CostModel::Given(cost) = cost.value {
                 costed.spill_cost = cost;
             }
+            costed.reservations.extend(experiment.reservations.iter().map(|r| r.value.clone()));
+            let reserves = !costed.reservations.is_empty();
             match with_capacities(&costed, experiment) {
+                Ok(variants) if reserves && variants.iter().any(|v| v.0.validate().is_err()) => {
+                    // Only a reservation can fit one hardware and not another.
+                    let place = experiment.reservations.first().and_then(|r| r.place);
+                    let wrong = variants.iter().filter_map(|v| v.0.validate().err()).map(|e| e.to_string());
+                    let complaint = |why| Complaint { place, problem: Problem::Impossible(why) };
+                    complaints.extend(wrong.take(1).map(complaint));
+                }
                 Ok(variants) if entries.len() + variants.len() <= MAX_ENTRIES => {
                     entries.extend(variants.into_iter().map(|(hardware, factor)| entry(&name, hardware, factor)))
                 }
