@@ -14,6 +14,11 @@ use std::collections::BinaryHeap;
 
 /// Sets with more ops than this prove nothing: they could not be searched.
 const MOST_OPS: usize = 4096;
+/// All sets together get the states of this many, so that a certificate of many hard ones ends, too.
+const MOST_HARD: u64 = 12;
+/// What the states of one set may take, in bytes: where a state is large, there are fewer of them,
+/// whatever number was allowed.
+const MOST_BYTES: u64 = 2 << 30;
 
 /// The share of every cache, by cache index; at most `states` states are looked at per set. Marks the
 /// buffers of the sets as listed.
@@ -25,6 +30,7 @@ pub(super) fn evaluate(
     listed: &mut [bool],
 ) -> Result<Vec<Bytes>, CertifyError> {
     let mut shares = vec![Bytes(0); graph.cache_names().len()];
+    let mut left = states.saturating_mul(MOST_HARD);
     for set in sets {
         let unknown = || CertifyError::Cache { cache: set.cache.clone() };
         let cache = graph.cache_names().position(|name| *name == set.cache).ok_or_else(unknown)?;
@@ -39,8 +45,10 @@ pub(super) fn evaluate(
             }
         }
         let game = Game::new(graph, machine.cache(cache).capacity.0, &buffers);
+        let (cost, work) = game.map_or((0, 0), |game| game.least_cost(states.min(left)));
+        left = left.saturating_sub(work);
         let share = &mut shares[cache.index()];
-        share.0 = share.0.saturating_add(game.map_or(0, |game| game.least_cost(states)));
+        share.0 = share.0.saturating_add(cost);
     }
     Ok(shares)
 }
@@ -97,8 +105,17 @@ impl Game {
         Some(Self { capacity, sizes, costs, needs, users, after: direct(graph, &kept) })
     }
 
+    /// The bytes that a state takes at most: its two sets among the known and among the open ones,
+    /// with what holds them.
+    fn state_bytes(&self) -> u64 {
+        let words = self.needs.len().div_ceil(64) + self.sizes.len().div_ceil(64);
+        2 * (8 * words as u64 + 128)
+    }
+
+    /// The least cost, or a bound on it when `limit` is reached, and how much of it was used.
     /// Dijkstra's algorithm; the cost of a buffer's absence is paid when it leaves.
-    fn least_cost(&self, limit: u64) -> u64 {
+    fn least_cost(&self, limit: u64) -> (u64, u64) {
+        let limit = limit.min(MOST_BYTES / self.state_bytes());
         let mut open = BinaryHeap::new();
         let mut known: FxHashMap<Set, Vec<(Set, u64)>> = FxHashMap::default();
         let mut work = 0u64;
@@ -135,11 +152,11 @@ impl Game {
                 });
                 if work > limit {
                     // Whatever was not looked at costs at least as much as this state.
-                    return cost;
+                    return (cost, work);
                 }
             }
         }
-        reached
+        (reached, work)
     }
 
     /// Whether the first of two states with the same ops done is at least as good: it can become

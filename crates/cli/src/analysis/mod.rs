@@ -3,5 +3,6 @@
 pub mod explain;
 pub mod floor;
 pub mod gap;
+pub mod least;
 pub mod profile;
 pub mod run;

@@ -1,16 +1,16 @@
 //! `spillbench bound`: how little any plan could move, and on request the least itself.
 
+use crate::analysis::least::{Least, least};
 use crate::analysis::run::{Verdict, milliseconds};
 use crate::args::{GraphArgs, HardwareArgs, ScheduleArgs, parse_time};
 use crate::commands::plan;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
-use crate::report::{self, Grid, bytes, count, grouped, grouped_bytes};
+use crate::report::{self, Grid, count, grouped, grouped_bytes};
 use crate::resolve::{self, Task};
 use clap::Args;
 use serde::Serialize;
 use spillbench_bounds::certificate::Certificate;
-use spillbench_bounds::exact::{Exact, exact};
 use spillbench_bounds::{Bound, BoundKind, Cover, Limits, OrdersBound, across_orders, bound, pack};
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
@@ -30,8 +30,8 @@ const EXACT_NODES: u64 = 1_000_000;
     A bound holds for the plans it covers: schedule (all nodes stay where the schedule has them),\n\
     op-order or ops (the ops keep their order, ALLOC and FREE may move), every-order or orders (every\n\
     plan of the graph). The first two are minimum-cost flows; the last solves sets of buffers over all\n\
-    orders. --exact finds the least movement of a plan that keeps the schedule: exit status 0 whether it\n\
-    is proven or the limit came first; the output says which.")]
+    orders. --exact searches the least movement of a plan that keeps the schedule, beside the plans of all\n\
+    heuristics: exit status 0 whether it is proven or the limit came first; the output says which.")]
 pub struct BoundArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -103,6 +103,8 @@ struct ExactShare<'a> {
     bound: Bytes,
     optimal: bool,
     nodes: u64,
+    /// The heuristic whose plan it is; null for one that the search found.
+    heuristic: Option<&'static str>,
     per_cache: Vec<ExactCacheShare<'a>>,
 }
 
@@ -111,7 +113,6 @@ struct ExactCacheShare<'a> {
     cache: &'a str,
     extra_movement: Bytes,
     bound: Bytes,
-    flow: Bytes,
 }
 
 /// A bound of either kind.
@@ -183,7 +184,12 @@ impl BoundArgs {
         let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
         let started = Instant::now();
         let found = self.bound((&task, &machine, &schedule), cover, &hardware, console)?;
-        let least = self.exact.then(|| self.search((&task, &machine, &schedule), &hardware, console)).transpose()?;
+        let least = match &found {
+            Found::Flow(flow) if self.exact => {
+                Some(self.search((&task, &machine, &schedule), flow, &hardware, console)?)
+            }
+            _ => None,
+        };
         let elapsed_ms = milliseconds(started.elapsed());
         if let Some(file) = certificate {
             file.write(|out| found.certificate().write(out))?;
@@ -248,13 +254,14 @@ impl BoundArgs {
     fn search(
         &self,
         (task, machine, schedule): (&Task, &Machine, &Schedule),
+        flow: &Bound,
         hardware: &Hardware,
         console: &Console,
-    ) -> Result<Exact, CliError> {
+    ) -> Result<Least, CliError> {
         let _progress = console.progress("searching", 1);
         let nodes = self.nodes.or(self.time.is_none().then_some(EXACT_NODES));
         let limits = pack::Limits { nodes, time: self.time };
-        exact(&task.graph, machine, schedule, limits).map_err(|e| resolve::run_error(task, hardware, e.into()))
+        least((&task.graph, machine, schedule), flow, limits).map_err(|e| resolve::run_error(task, hardware, e))
     }
 
     fn print(
@@ -306,21 +313,24 @@ fn set_grid(bound: &OrdersBound) -> Grid {
     grid
 }
 
-fn print_exact(least: &Exact, console: &mut Console) -> Result<(), CliError> {
-    let mut grid = Grid::new(&["<cache", "flow", "bound", "moved", "<"]);
+fn print_exact(least: &Least, console: &mut Console) -> Result<(), CliError> {
+    let mut grid = Grid::new(&["<cache", "bound", "moved", "<"]);
     for c in &least.per_cache {
         let proven = if c.movement == c.bound { "optimal" } else { "not proven" };
-        let numbers = [c.flow, c.bound, c.movement].map(grouped);
+        let numbers = [c.bound, c.movement].map(grouped);
         grid.row(std::iter::once(c.cache.clone()).chain(numbers).chain([proven.to_owned()]));
     }
     console.line(format_args!("\n{grid}"))?;
     let nodes = count(usize::try_from(least.nodes).unwrap_or(usize::MAX), "search node");
+    let by = least.heuristic.map_or_else(String::new, |name| format!(", of {name},"));
+    let (moved, bound) = (grouped_bytes(least.movement), grouped_bytes(least.bound));
     console.line(match least.is_optimal() {
-        true => format!("Optimal: {} in the plan found, and no plan that keeps this schedule moves less ({nodes}).", grouped_bytes(least.movement)),
+        true => {
+            format!("Optimal: the plan found{by} moves {moved}, and none that keeps this schedule moves less ({nodes}).")
+        }
         false => format!(
-            "At the limit ({nodes}): the best plan found moves {}, and none that keeps this schedule moves less than {}.",
-            bytes(least.movement),
-            bytes(least.bound)
+            "At the limit ({nodes}): the best plan found{by} moves {moved}, and none that keeps this schedule moves less \
+             than {bound}."
         ),
     })
 }
@@ -330,7 +340,7 @@ fn bounded<'a>(
     hardware: &'a Hardware,
     cover: Cover,
     found: &'a Found,
-    least: Option<&'a Exact>,
+    least: Option<&'a Least>,
     elapsed_ms: f64,
 ) -> Bounded<'a> {
     let sets = match found {
@@ -351,10 +361,11 @@ fn bounded<'a>(
         bound: least.bound,
         optimal: least.is_optimal(),
         nodes: least.nodes,
+        heuristic: least.heuristic,
         per_cache: least
             .per_cache
             .iter()
-            .map(|c| ExactCacheShare { cache: &c.cache, extra_movement: c.movement, bound: c.bound, flow: c.flow })
+            .map(|c| ExactCacheShare { cache: &c.cache, extra_movement: c.movement, bound: c.bound })
             .collect(),
     });
     Bounded {

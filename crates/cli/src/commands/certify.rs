@@ -30,8 +30,8 @@ pub struct CertifyArgs {
     /// The certificate
     #[arg(long, value_name = "FILE")]
     certificate: PathBuf,
-    /// States at most for each set of a certificate over every order; what memory allows is less where
-    /// states are large
+    /// States at most for each set of a certificate over every order, and never more than 2 GiB of
+    /// them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_STATES)]
     states: u64,
     /// Print one JSON object instead of text

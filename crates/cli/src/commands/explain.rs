@@ -183,11 +183,11 @@ fn print_excess(excess: &Excess, when: When, console: &mut Console) -> Result<()
     };
     part("capacity", a.capacity, capacity);
     if let Some(order) = a.order {
-        part("order", order, "the bound of this order beyond that");
+        part("order", order, "the bound of this order, beyond that");
     }
-    part("victims", a.victims, "the same policy where bytes need not lie together, beyond the bound");
+    part("victims", a.victims, "by the same policy without addresses, beyond that");
     if let Some(fragmentation) = a.fragmentation {
-        part("fragmentation", fragmentation, "this plan beyond that");
+        part("fragmentation", fragmentation, "this plan, beyond that");
     }
     console.line(format_args!("\nWhere the movement comes from\n{grid}"))
 }

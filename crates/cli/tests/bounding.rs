@@ -1,0 +1,210 @@
+//! `bound`, `certify` and `pack`, and bounds beside plans.
+
+mod common;
+
+use common::{Place, data, refused};
+use insta::assert_snapshot;
+use serde_json::Value;
+
+/// The schedule of the worked example.
+const SCHEDULE: &str = "0\n1\n2\n4\n5\n3\n6\n7\n";
+
+fn worked_example() -> Place {
+    let place = Place::with_example();
+    place.put("s.txt", SCHEDULE);
+    place
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// The output without the line that tells times.
+fn without_times(out: &str) -> String {
+    out.lines().filter(|l| !l.contains(" in ") || !l.ends_with(" ms.")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_bound_says_what_it_covers() {
+    let place = worked_example();
+    let out = place.good("bound example.json --schedule s.txt --capacity UB=10 --certificate c.json");
+    assert_snapshot!(without_times(&out), @r"");
+    let out = place.good("bound example.json --schedule s.txt --capacity UB=10 --covers ops --json");
+    let found = json(&out);
+    assert_eq!((&found["bound"], &found["bound_cover"]), (&Value::from(0), &Value::from("op-order")));
+    let out = place.good("bound example.json --capacity UB=10 --covers orders");
+    assert!(
+        out.contains("No plan that runs this graph, in whatever order, moves less than 0 bytes (partition bound).")
+    );
+}
+
+#[test]
+fn the_least_movement_is_found_and_its_plan_is_valid() {
+    let place = worked_example();
+    let line = "bound example.json --schedule s.txt --capacity UB=10 --exact --out plans";
+    assert_snapshot!(without_times(&place.good(line)), @r"");
+    assert!(place.good("check example.json --capacity UB=10 --plan plans").starts_with("valid:"));
+    let found = json(&place.good(&format!("{line} --json --nodes 5000")));
+    assert_eq!(found["exact"]["optimal"], Value::from(true));
+    assert_eq!((&found["exact"]["extra_movement"], &found["exact"]["bound"]), (&Value::from(12), &Value::from(12)));
+}
+
+#[test]
+fn arguments_of_bound_that_do_not_go_together_are_refused() {
+    let place = worked_example();
+    let refused = |line: &str| place.refused(&format!("bound example.json --capacity UB=10 {line}"));
+    assert!(refused("--covers all").contains("there is no cover \"all\""));
+    assert!(refused("--covers orders --schedule s.txt").contains("has no schedule"));
+    assert!(refused("--covers ops --exact").contains("--exact covers plans that keep the schedule"));
+    assert!(refused("--nodes 7").contains("nothing is searched"));
+    assert!(refused("--out plans").contains("--exact"));
+    assert!(refused("--certificate /").contains("names no file"));
+    assert!(refused("--capacity UB=5").contains("no plan exists"));
+}
+
+#[test]
+fn a_certificate_proves_what_it_can_and_no_more() {
+    let place = worked_example();
+    place.good("bound example.json --schedule s.txt --capacity UB=10 --certificate c.json");
+    let line = "certify example.json --schedule s.txt --capacity UB=10 --certificate";
+    assert_snapshot!(without_times(&place.good(&format!("{line} c.json"))), @r"");
+    let text = place.text("c.json");
+    place.put("more.json", text.replace("\"bound\":12", "\"bound\":13"));
+    let ran = place.run(&format!("{line} more.json"));
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(ran.out.contains("The certificate claims 13 bytes, which it does not prove here."), "{}", ran.out);
+    // With more room it proves less, and says so.
+    let ran = place.run("certify example.json --schedule s.txt --capacity UB=12 --certificate c.json --json");
+    assert_eq!((ran.status, &json(&ran.out)["bound"]), (1, &Value::from(0)));
+}
+
+#[test]
+fn what_is_no_certificate_is_refused_on_one_screen() {
+    let place = worked_example();
+    place.good("bound example.json --schedule s.txt --capacity UB=10 --certificate c.json");
+    let text = place.text("c.json");
+    let line = |name: &str| format!("certify example.json --schedule s.txt --capacity UB=10 --certificate {name}");
+    let refuse = |bytes: &[u8]| {
+        place.put("bad.json", bytes);
+        place.refused(&line("bad.json"))
+    };
+    assert!(refuse(b"").contains("not a certificate"));
+    assert!(refuse(b"\0\0\0").contains("is not JSON"));
+    assert!(refuse(b"[1]").contains("not a certificate object"));
+    assert!(refuse(&text.as_bytes()[..text.len() / 2]).contains("not a certificate"));
+    assert!(refuse(text.replace("\"version\":1", "\"version\":9").as_bytes()).contains("version 9"));
+    assert!(refuse(text.replace("\"scale\":1", "\"scale\":0").as_bytes()).contains("the scale is 0"));
+    assert!(refuse(text.replace("\"UB\"", "\"L9\"").as_bytes()).contains("cache L9"));
+    assert!(refuse(text.replace("schedule\",\"bound", "every-order\",\"bound").as_bytes()).contains("cannot cover"));
+    assert!(refuse(text.replace("\"prices\":[[", "\"prices\":[[99,1],[").as_bytes()).contains("node 99"));
+    assert!(refuse("[".repeat(1 << 20).as_bytes()).contains("not"));
+    let deep = format!("{{\"format\":{}", "[".repeat(100_000));
+    assert!(refuse(deep.as_bytes()).contains("certificate"));
+    let sets = |sets: &str| {
+        format!(
+            r#"{{"format":"spillbench-certificate","version":1,"cover":"every-order","bound":0,"proof":{{"kind":"partition","sets":[{sets}]}}}}"#
+        )
+    };
+    assert!(refuse(sets(r#"{"cache":"UB","buffers":[0,0],"bound":9}"#).as_bytes()).contains("buffer 0"));
+    assert!(refuse(sets(r#"{"cache":"UB","buffers":[7],"bound":9}"#).as_bytes()).contains("buffer 7"));
+    place.put("sets.json", sets(r#"{"cache":"UB","buffers":[0,1],"bound":0}"#));
+    assert_eq!(place.run(&line("sets.json")).status, 0);
+    assert!(place.refused(&line("absent.json")).contains("absent.json"));
+}
+
+#[test]
+fn intervals_are_packed_proven_impossible_or_neither() {
+    let place = Place::new();
+    place.put("i.csv", "id,lower,upper,size\na,0,3,4\nb,3,9,4\nc,0,9,4\nd,9,21,4\ne,0,21,4\n");
+    let out = place.good("pack i.csv --capacity 12 --out packed.csv");
+    assert_snapshot!(without_times(&out), @r"");
+    // What was written is a packing with every offset fixed.
+    assert!(place.text("packed.csv").starts_with("id,lower,upper,size,offset\n"));
+    let again = json(&place.good("pack packed.csv --capacity 12 --json"));
+    assert_eq!((&again["verdict"], &again["nodes"]), (&Value::from("packed"), &Value::from(0)));
+    let ran = place.run("pack i.csv --capacity 11 --out none.csv");
+    assert_eq!(ran.status, 1);
+    assert!(ran.out.contains("Proven: there is no packing"), "{}", ran.out);
+    assert!(!place.path("none.csv").exists());
+}
+
+#[test]
+fn alignments_gaps_and_fixed_offsets_are_kept() {
+    let place = Place::new();
+    place.put("i.csv", "id,lower,upper,size,alignment,gaps,offset\na,0,9,4,1,2-5,\nb,2,5,4,8,,0\nc,0,9,3,4,3-4@0:1,\n");
+    place.good("pack i.csv --capacity 8 --out packed.csv");
+    let text = place.text("packed.csv");
+    assert_eq!(text.lines().next(), Some("id,lower,upper,size,alignment,gaps,offset"));
+    assert!(text.contains("b,2,5,4,8,,0\n") && text.contains(",3-4@0:1,"), "{text}");
+    place.good("pack packed.csv --capacity 8");
+}
+
+#[test]
+fn intervals_that_make_no_sense_are_refused() {
+    let place = Place::new();
+    let refuse = |text: &str| {
+        let line = "pack - --capacity 12";
+        refused(line, place.run_with(line, text))
+    };
+    assert!(refuse("id,lower,upper\na,0,1\n").contains("no column size"));
+    assert!(refuse("id,lower,upper,size\na,3,3,1\n").contains("line 2"));
+    assert!(refuse("id,lower,upper,size\na,0,3,0\n").contains("at least 1"));
+    let large: String = (0..8).map(|i| format!("{i},0,1,4611686018427387903\n")).collect();
+    assert!(refuse(&format!("id,lower,upper,size\n{large}")).contains("2^62"));
+    assert!(place.refused("pack absent.csv --capacity 12").contains("absent.csv"));
+    assert!(place.refused("pack absent.csv --capacity 1Q").contains("whole number of bytes"));
+    assert!(place.refused("pack absent.csv").contains("--capacity"));
+}
+
+#[test]
+fn plans_are_compared_with_the_bound_that_covers_them() {
+    let place = worked_example();
+    let line = |chain: &str, bound: &str| {
+        format!("plan example.json --schedule s.txt --capacity UB=10 --strategies {chain} --json --bound {bound}")
+    };
+    let kept = json(&place.good(&line("default", "always")));
+    let told = |found: &Value| ["bound", "gap", "bound_kind", "bound_cover"].map(|key| found[key].clone());
+    assert_eq!(told(&kept), [Value::from(12), Value::from(0), Value::from("flow"), Value::from("schedule")]);
+    // Postponing moves an ALLOC, and what pins it does not speak of the plan.
+    let moved = json(&place.good(&line("postpone-first", "auto")));
+    assert_eq!(told(&moved), [Value::from(0), Value::from(0), Value::from("flow"), Value::from("op-order")]);
+    let never = json(&place.good(&line("default", "never")));
+    assert_eq!(told(&never), [const { Value::Null }; 4]);
+    assert!(place.refused(&line("default", "sometimes")).contains("auto, always, never"));
+    let out = place.good("compare example.json --capacity UB=10 --bound never");
+    assert!(!out.contains("bound"), "{out}");
+}
+
+#[test]
+fn explain_splits_what_is_moved() {
+    let place = worked_example();
+    let line = "explain example.json --schedule s.txt --capacity UB=10 --normalize none --no-what-if";
+    let found = json(&place.good(&format!("{line} --best-order depth-first --json")));
+    let parts = ["capacity", "order", "victims", "fragmentation"].map(|p| found["attribution"][p].as_i64().unwrap());
+    assert_eq!(Some(parts.iter().sum::<i64>()), found["extra_movement"].as_i64());
+    assert_eq!(parts[3], 0);
+    assert!(place.good(line).contains("Optimal: no plan that keeps this schedule moves less (flow bound)."));
+    assert!(place.refused(&format!("{line} --best-order best")).contains("no file or order"));
+}
+
+/// The values that others have found, and certificates that prove them.
+#[test]
+fn public_graphs_have_the_known_bounds() {
+    let known = [
+        ("Matmul_Case0", "memory", 34_944),
+        ("Matmul_Case1", "memory", 460_800),
+        ("FlashAttention_Case0", "memory", 2_680),
+        ("Conv_Case0", "memory", 52_255),
+        ("Conv_Case0", "loads", 41_742),
+    ];
+    let place = Place::new();
+    for (name, level, bound) in known {
+        let Some(graph) = data(&format!("cpmcm2025a/{name}.json")) else { return };
+        let graph = graph.display();
+        let line = format!("{graph} --normalize {level} --certificate c.json --json");
+        let found = json(&place.good(&format!("bound {line}")));
+        assert_eq!(found["bound"], Value::from(bound), "{name} {level}");
+        let certified = json(&place.good(&format!("certify {line}")));
+        assert_eq!(certified["bound"], Value::from(bound), "{name} {level}");
+    }
+}
