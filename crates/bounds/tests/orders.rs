@@ -86,9 +86,20 @@ fn by_trial(graph: &Graph, machine: &Machine) -> u64 {
 
 #[test]
 fn the_bound_never_passes_the_optimum_and_reaches_most_of_it() {
-    let mut runner = runner(2000);
+    let (one, two) = (of_optimum(SHAPES[0], 1000), of_optimum(SHAPES[1], 1000));
+    println!("of the optimum, one cache {one:?}, two caches {two:?}");
+    // Only where two caches need different orders is anything lost: no set sees more than one cache.
+    // With these seeds nothing is; a whole cache this small is always one set.
+    assert_eq!(one.0, one.1);
+    let (bounds, optima) = (one.0 + two.0, one.1 + two.1);
+    assert!(one.2 + two.2 >= 100, "only {} graphs cost anything", one.2 + two.2);
+    assert!(bounds * 10 >= optima * 7, "{bounds} of {optima}");
+}
+
+/// The bounds and optima of random graphs, summed, and how many of these cost anything.
+fn of_optimum(shape: Shape, cases: u32) -> (u64, u64, u32) {
     let sums = std::cell::Cell::new((0u64, 0u64, 0u32));
-    let run = runner.run(&graphs(), |(graph, machine)| {
+    let run = runner(cases).run(&graph(shape), |(graph, machine)| {
         let best = by_trial(&graph, &machine);
         let bound = across_orders(&graph, &machine, &Limits::default()).unwrap();
         prop_assert!(bound.value.0 <= best, "{} > {best}", bound.value);
@@ -99,10 +110,7 @@ fn the_bound_never_passes_the_optimum_and_reaches_most_of_it() {
         Ok(())
     });
     run.unwrap();
-    let (bounds, optima, costly) = sums.get();
-    assert!(costly >= 100, "only {costly} graphs cost anything");
-    assert!(bounds * 10 >= optima * 7, "{bounds} of {optima}");
-    println!("{bounds} of {optima} bytes over {costly} graphs");
+    sums.get()
 }
 
 #[test]

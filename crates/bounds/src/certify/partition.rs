@@ -84,14 +84,20 @@ impl Game {
             return None;
         }
         // An op that is the first user of its only buffer here may as well run just before the next
-        // user, needing nothing that this one does not need, so it is struck out.
+        // user, needing nothing that this one does not need, so it is struck out, unless something
+        // else may be waiting for it.
         let after = direct(graph, &ops);
         let reach = closure(&after);
         let idle = |at: usize| {
             let mut mine = buffers.iter().filter(|&&b| graph.users(b).contains(&ops[at]));
             let (Some(&b), None) = (mine.next(), mine.next()) else { return false };
             let mut others = graph.users(b).iter().filter(|&&u| u != ops[at]).peekable();
-            others.peek().is_some() && others.all(|u| ops.binary_search(u).is_ok_and(|other| has(&reach[other], at)))
+            let leads = others.peek().is_some()
+                && others.all(|u| ops.binary_search(u).is_ok_and(|other| has(&reach[other], at)));
+            let users: Vec<usize> = graph.users(b).iter().filter_map(|u| ops.binary_search(u).ok()).collect();
+            let others = || users.iter().filter(|&&u| u != at);
+            let is_behind = |op: usize| others().any(|&u| u == op || has(&reach[op], u));
+            leads && (0..ops.len()).all(|op| !has(&reach[op], at) || is_behind(op))
         };
         let kept: Vec<NodeIx> = (0..ops.len()).filter(|&at| !idle(at)).map(|at| ops[at]).collect();
         let place = |n: &NodeIx| kept.binary_search(n).ok();

@@ -12,8 +12,9 @@ use super::search::Found;
 use super::{Limits, SetBound, solve};
 use crate::flow::flow_bound;
 use crate::model::CacheModel;
+use rustc_hash::FxHashSet;
 use spillbench_core::index::BufIx;
-use spillbench_core::{Bytes, Graph, Machine, Schedule};
+use spillbench_core::{BufId, Bytes, Graph, Machine, Schedule};
 use std::ops::Range;
 use typed_index_collections::TiVec;
 
@@ -25,6 +26,10 @@ const PATIENCE: u32 = 2;
 const GLANCE: u64 = 20_000;
 /// A window of more buffers than this is not searched.
 const MOST_BUFFERS: usize = 1024;
+/// Where all steps use no more buffers than this, all of them are searched as one set too.
+const FEW_BUFFERS: usize = 64;
+/// States for that search.
+const WHOLE_STATES: u64 = 200_000;
 /// Buffers of less than this part of the cache are left out: alone they cost little, and there are
 /// very many ways to choose among them.
 const SMALLEST_PART: u64 = 64;
@@ -56,6 +61,9 @@ pub(super) fn sets(
         if set.found.bound > 0 {
             sets.push(grower.take(set));
         }
+    }
+    if let Some(whole) = grower.whole(&sets) {
+        sets = vec![whole];
     }
     Grown { sets, states: grower.spent }
 }
@@ -168,8 +176,29 @@ impl Grower<'_> {
         best
     }
 
+    /// All buffers as one set, if they are few and prove more than `sets` do.
+    fn whole(&mut self, sets: &[SetBound]) -> Option<SetBound> {
+        let ids: FxHashSet<BufId> = sets.iter().flat_map(|s| &s.buffers).copied().collect();
+        for b in self.graph.bufs().filter(|&b| ids.contains(&self.graph.buf(b).id)) {
+            self.taken[b] = false;
+        }
+        let all = 0..self.model.steps.len();
+        let count = self.buffers(&all).len();
+        let is_known = matches!(sets, [set] if set.buffers.len() == count);
+        if is_known || count > FEW_BUFFERS {
+            return None;
+        }
+        let set = self.solve(&all, WHOLE_STATES)?;
+        let bound: u64 = sets.iter().map(|s| s.bound.0).sum();
+        (set.found.bound > bound).then(|| self.bound_of(&set))
+    }
+
     fn take(&mut self, set: Set) -> SetBound {
         set.buffers.iter().for_each(|&b| self.taken[b] = true);
+        self.bound_of(&set)
+    }
+
+    fn bound_of(&self, set: &Set) -> SetBound {
         SetBound {
             cache: self.graph.cache_name(self.model.cache).to_owned(),
             buffers: set.buffers.iter().map(|&b| self.graph.buf(b).id).collect(),

@@ -29,8 +29,9 @@ pub(super) struct Restriction {
 impl Restriction {
     /// Restricts `graph` to `buffers`, which are of one cache, each once; `order` is any schedule.
     ///
-    /// An op that uses a single buffer of the set, before all other users of it, is left out: it
-    /// needs nothing that the next user does not need, and may run just before that.
+    /// An op that uses a single buffer of the set, before all other users of it, is left out where all
+    /// that must follow it is such a user or must follow one: it needs nothing that the next user does
+    /// not need, and may run just before that.
     pub(super) fn new(graph: &Graph, machine: &Machine, order: &Order, buffers: &[BufIx]) -> Self {
         let mut used: Vec<NodeIx> = buffers.iter().flat_map(|&b| graph.users(b)).copied().collect();
         used.sort_unstable();
@@ -40,7 +41,9 @@ impl Restriction {
         let loads: Vec<NodeIx> = (buffers.iter())
             .filter(|&&b| graph.users(b).len() > 1)
             .filter_map(|&b| {
-                graph.users(b).iter().find(|&&u| single.binary_search(&u).is_ok() && before.leads(u, graph.users(b)))
+                let users = graph.users(b);
+                let may_wait = |u| before.leads(u, users) && before.waits_for(u, users);
+                users.iter().find(|&&u| single.binary_search(&u).is_ok() && may_wait(u))
             })
             .copied()
             .collect();
@@ -128,6 +131,17 @@ impl<'a> Before<'a> {
 
     fn of(&self, op: NodeIx) -> &[u64] {
         self.place(op).map_or(&[], |at| &self.reach[at..at + self.words])
+    }
+
+    /// True when all ops that `op` precedes are among the others of `users` or preceded by one of them.
+    fn waits_for(&self, op: NodeIx, users: &[NodeIx]) -> bool {
+        let Some(number) = self.number(op) else { return false };
+        let mut others = bits::empty(self.words);
+        users.iter().filter(|&&u| u != op).filter_map(|&u| self.number(u)).for_each(|i| bits::insert(&mut others, i));
+        self.ops.iter().enumerate().all(|(i, &n)| {
+            let before = self.of(n);
+            !bits::contains(before, number) || bits::contains(&others, i) || !bits::is_disjoint(before, &others)
+        })
     }
 
     /// True when `op`, one of the ops, precedes all others of `users`.
