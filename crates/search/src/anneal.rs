@@ -58,6 +58,15 @@ pub(crate) struct Annealer<'a> {
     /// True while the current order is better than `best`, which is saved only before it is left.
     ahead: bool,
     temperature: f64,
+    finds: Vec<Candidate>,
+}
+
+/// Which orders to remember besides the best.
+pub(crate) struct Wanted<'a> {
+    /// Whether one of this cost is worth a plan.
+    pub promising: &'a dyn Fn(u64) -> bool,
+    /// At most so many.
+    pub count: usize,
 }
 
 impl<'a> Annealer<'a> {
@@ -72,7 +81,18 @@ impl<'a> Annealer<'a> {
         let best = Candidate { cost, order: order.clone(), hits: evaluator.hits() };
         let hood = Neighbourhood::new(model, ties, order);
         let cooling = Cooling { from: 1.0, to: 1.0, evaluations: 0 };
-        Self { hood, evaluator, draw, cooling, done: 0, commits: 0, best, ahead: false, temperature: 1.0 }
+        Self {
+            hood,
+            evaluator,
+            draw,
+            cooling,
+            done: 0,
+            commits: 0,
+            best,
+            ahead: false,
+            temperature: 1.0,
+            finds: Vec::new(),
+        }
     }
 
     /// Begins anew from an order; the best one so far is kept.
@@ -99,15 +119,21 @@ impl<'a> Annealer<'a> {
         &mut self.draw
     }
 
+    /// The orders remembered since this was last asked.
+    pub(crate) fn finds(&mut self) -> Vec<Candidate> {
+        std::mem::take(&mut self.finds)
+    }
+
     /// Makes up to `evaluations` further evaluations, fewer when `stop` says so; returns how many are
-    /// spent.
-    pub(crate) fn run(&mut self, evaluations: u64, stop: &dyn Fn() -> bool) -> u64 {
+    /// spent. Remembers what is wanted.
+    pub(crate) fn run(&mut self, evaluations: u64, wanted: &Wanted<'_>, stop: &dyn Fn() -> bool) -> u64 {
         let mut made = 0;
         while made < evaluations && !self.is_done() {
             if self.evaluator.cost() == 0 {
                 // Nothing is left to gain from here; what was to be spent counts as spent, or a search
                 // whose plans do not reach the 0 of its evaluator would restart for ever.
                 self.done = self.cooling.evaluations;
+                self.remember(wanted);
                 return evaluations;
             }
             if self.done.is_multiple_of(16) {
@@ -116,7 +142,9 @@ impl<'a> Annealer<'a> {
                 }
                 self.temperature = self.cooling.at(self.done);
             }
-            self.step();
+            if self.step() {
+                self.remember(wanted);
+            }
             made += 1;
             self.done += 1;
             if self.done.is_multiple_of(RESYNC) && self.commits > 0 {
@@ -129,17 +157,18 @@ impl<'a> Annealer<'a> {
         made
     }
 
-    fn step(&mut self) {
+    /// Makes one evaluation; true when the order changed.
+    fn step(&mut self) -> bool {
         // A move drawn that changes nothing is drawn again, a few times.
         if !(0..4).any(|_| self.hood.propose(&*self.evaluator, &mut self.draw)) {
-            return;
+            return false;
         }
         let (first, items) = self.hood.proposal();
         let change = Change { first, items };
         let current = self.evaluator.cost();
         let slack = self.temperature * self.draw.exponential();
         let limit = current.saturating_add(slack as u64);
-        let Some(cost) = self.evaluator.probe(self.hood.order(), change, limit) else { return };
+        let Some(cost) = self.evaluator.probe(self.hood.order(), change, limit) else { return false };
         if cost > current {
             self.save();
         }
@@ -148,6 +177,15 @@ impl<'a> Annealer<'a> {
         self.hood.accept();
         self.commits += 1;
         self.ahead = cost < self.best.cost;
+        true
+    }
+
+    fn remember(&mut self, wanted: &Wanted<'_>) {
+        let cost = self.evaluator.cost();
+        if self.finds.len() < wanted.count && (wanted.promising)(cost) {
+            let (order, hits) = (self.hood.order().to_vec(), self.evaluator.hits());
+            self.finds.push(Candidate { cost, order, hits });
+        }
     }
 
     /// Keeps the current order if it is the best.

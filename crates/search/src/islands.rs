@@ -4,7 +4,7 @@
 //! the seed, the number of islands and the evaluations made, not on the number of threads. At a
 //! meeting, new bests become plans and may start the next annealing of any island.
 
-use crate::anneal::{Annealer, Candidate, Cooling};
+use crate::anneal::{Annealer, Candidate, Cooling, Wanted};
 use crate::draw::Draw;
 use crate::model::{ItemIx, Model};
 use crate::objective::Objective;
@@ -42,10 +42,26 @@ impl Default for SearchConfig {
 pub struct Progress {
     /// Evaluations made by all islands.
     pub evaluations: u64,
-    /// The value of the best plan.
+    /// The value of the best plan, or [`INFEASIBLE`].
     pub best: u64,
-    /// The value of the plan that the search started from.
+    /// The value of the plan that the search started from, or [`INFEASIBLE`].
     pub start: u64,
+}
+
+/// Stands for the value of a plan that breaks what the objective demands of a schedule, such as a
+/// start with two live buffers in an exclusive cache under `peak`.
+pub const INFEASIBLE: u64 = u64::MAX;
+
+impl Progress {
+    /// The value of the best plan; `None` while it breaks what the objective demands.
+    pub fn best(&self) -> Option<u64> {
+        Some(self.best).filter(|&v| v != INFEASIBLE)
+    }
+
+    /// The value of the plan that the search started from; `None` when it breaks that.
+    pub fn start(&self) -> Option<u64> {
+        Some(self.start).filter(|&v| v != INFEASIBLE)
+    }
 }
 
 /// Follows a search. Called from the thread that called [`search`].
@@ -69,6 +85,14 @@ pub struct Found {
 
 /// Evaluations of one island between two meetings.
 const ROUND: u64 = 2048;
+/// Where models are small, meetings are closer: so many evaluations for each item, but at least so
+/// many.
+const ROUND_PER_ITEM: u64 = 32;
+const LEAST_ROUND: u64 = 256;
+/// Items of the promising orders that are made plans at a meeting besides the best, for each island;
+/// and at most so many orders.
+const FINDS: usize = 8192;
+const MOST_FINDS: usize = 8;
 /// Evaluations of the first annealings; later ones are longer.
 const FIRST: u64 = 16_384;
 /// And at least so many for each item.
@@ -105,7 +129,7 @@ pub fn search(
     let ties = Ties::of(&model);
     let mut workspace = Workspace::default();
     let first = realize::plan_schedule(graph, machine, start, &mut workspace)?;
-    let value = objective.value(graph, machine, &first).unwrap_or(u64::MAX);
+    let value = objective.value(graph, machine, &first).unwrap_or(INFEASIBLE);
     let progress = Progress { evaluations: 0, best: value, start: value };
     monitor.improved(&first, progress);
     let found = Found { plan: first, value, progress };
@@ -172,8 +196,12 @@ impl<'a> Archipelago<'a> {
                 }
             }
             let share = self.share(islands.len() as u64);
+            let (model, objective, value) = (self.model, self.objective, self.found.value);
+            let promising = |cost| objective.promise(model, cost).is_some_and(|p| p < value);
+            let count = (FINDS / model.len()).min(MOST_FINDS);
             run_all(&mut islands, self.config.threads.max(1), &|island| {
-                island.made = island.annealer.run(share, &|| stop());
+                let wanted = Wanted { promising: &promising, count };
+                island.made = island.annealer.run(share, &wanted, &|| stop());
             });
             idle = if islands.iter().all(|i| i.made == 0) { idle + 1 } else { 0 };
             self.meet(&mut islands, stop, monitor);
@@ -183,7 +211,8 @@ impl<'a> Archipelago<'a> {
     /// How many evaluations each island makes before the next meeting.
     fn share(&self, islands: u64) -> u64 {
         let left = self.config.evaluations.map_or(u64::MAX, |n| n.saturating_sub(self.found.progress.evaluations));
-        ROUND.min(left.div_ceil(islands))
+        let round = (self.model.len() as u64 * ROUND_PER_ITEM).clamp(LEAST_ROUND, ROUND);
+        round.min(left.div_ceil(islands))
     }
 
     fn is_done(&self) -> bool {
@@ -235,6 +264,9 @@ impl<'a> Archipelago<'a> {
                 let best = best.clone();
                 self.realize(&best, stop, monitor);
             }
+            for candidate in island.annealer.finds() {
+                self.realize(&candidate, stop, monitor);
+            }
         }
         monitor.met(self.found.progress);
     }
@@ -245,8 +277,8 @@ impl<'a> Archipelago<'a> {
             self.best = Some(candidate.clone());
         }
         let (graph, machine) = (self.model.graph(), self.model.machine());
-        let hopeless = self.objective.promise(self.model, candidate.cost) >= self.found.value;
-        if hopeless || !self.realized.insert(candidate.hash()) {
+        let promise = self.objective.promise(self.model, candidate.cost);
+        if promise.is_some_and(|p| p >= self.found.value) || !self.realized.insert(candidate.hash()) {
             return;
         }
         let (order, hits) = (&candidate.order, &candidate.hits);

@@ -39,7 +39,7 @@ mod residency;
 mod ties;
 
 pub use evaluator::{Change, Evaluator, Gap};
-pub use islands::{Found, Monitor, Progress, SearchConfig, search};
+pub use islands::{Found, INFEASIBLE, Monitor, Progress, SearchConfig, search};
 pub use model::{ItemIx, Model};
 pub use objective::{LeastMovement, LeastPeak, OBJECTIVES, Objective, objective};
 pub use order::{ORDERS, Order, order};

@@ -58,6 +58,7 @@ pub struct Model<'a> {
     predecessors: Lists<ItemIx, ItemIx>,
     steps: Lists<ItemIx, NodeIx>,
     accesses: Lists<usize, BufIx>,
+    cost_shift: u32,
 }
 
 impl<'a> Model<'a> {
@@ -90,8 +91,11 @@ impl<'a> Model<'a> {
             predecessors: lists(count, reversed),
             steps: Lists::new(),
             accesses: Lists::new(),
+            cost_shift: 0,
         };
         model.find_accesses();
+        let moved = model.accesses_flat().iter().map(|&b| u128::from(graph.buf(b).size.0) * 2);
+        model.cost_shift = (128 - moved.sum::<u128>().leading_zeros()).saturating_sub(62);
         model
     }
 
@@ -181,6 +185,12 @@ impl<'a> Model<'a> {
     /// The number of accesses of all steps.
     pub fn access_count(&self) -> usize {
         self.accesses.items().len()
+    }
+
+    /// Bits by which evaluators shift costs, so that the sum over all accesses stays below 2⁶²; 0 but
+    /// for absurd sizes.
+    pub(crate) fn cost_shift(&self) -> u32 {
+        self.cost_shift
     }
 
     /// The order of items that a schedule induces: by the last node of each.

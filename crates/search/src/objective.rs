@@ -23,10 +23,11 @@ pub trait Objective: Sync {
     /// The value of a valid plan; `None` when it breaks what the objective demands of a schedule.
     fn value(&self, graph: &Graph, machine: &Machine, plan: &Plan) -> Option<u64>;
 
-    /// The least value that a plan of an order of this cost is expected to have: the search makes no
-    /// plan of an order that promises nothing better than what it has.
-    fn promise(&self, _model: &Model<'_>, _cost: u64) -> u64 {
-        0
+    /// The least value that a plan of an order of this cost is expected to have, if the cost tells.
+    /// The search makes no plan of an order that promises nothing better than what it has, and of
+    /// several that do, in case addresses are not found for the best.
+    fn promise(&self, _model: &Model<'_>, _cost: u64) -> Option<u64> {
+        None
     }
 
     /// A valid plan of an order of items; `hits` are those of the evaluator.
@@ -83,8 +84,8 @@ impl Objective for LeastMovement {
         Some(realize::movement(graph, plan))
     }
 
-    fn promise(&self, model: &Model<'_>, cost: u64) -> u64 {
-        cost.saturating_mul(1 << Residency::shift_of(model))
+    fn promise(&self, model: &Model<'_>, cost: u64) -> Option<u64> {
+        Some(cost.saturating_mul(1 << model.cost_shift()))
     }
 
     fn realize_until(

@@ -12,7 +12,10 @@
 //! first one after it. Outside, every decision stands: a buffer whose gap between two uses spans the
 //! end of the window and was kept must be resident there or its gap is charged; one whose gap is
 //! charged already may leave the window at no cost. So the new cost is exact for the decisions it
-//! stands for, and a simulation of the whole order is the window that holds everything.
+//! stands for, which fit the caches: an upper bound of the least movement of the new order by bytes.
+//! A simulation of the whole order, the window that holds everything, may decide otherwise, for less
+//! or for more; the search makes one every few hundred evaluations. What it reports is never such a
+//! cost, but the movement of a finished plan.
 
 mod cache;
 mod simulate;
@@ -39,7 +42,7 @@ pub struct Residency<'a> {
 impl<'a> Residency<'a> {
     /// An evaluator of the orders of `model`, holding the order of its items as they are numbered.
     pub fn new(model: &'a Model<'a>) -> Self {
-        let shift = cost_shift(model);
+        let shift = model.cost_shift();
         let caches = model.graph().caches().filter_map(|c| Cache::new(model, c, shift)).collect();
         let mut new = Self { model, caches, cost: 0, shift, window: Vec::new() };
         new.reset(&model.items().collect::<Vec<_>>());
@@ -49,11 +52,6 @@ impl<'a> Residency<'a> {
     /// Bits by which costs are shifted; 0 unless sizes come near 2⁶³.
     pub fn shift(&self) -> u32 {
         self.shift
-    }
-
-    /// As [`Residency::shift`], of a model.
-    pub(crate) fn shift_of(model: &Model<'_>) -> u32 {
-        cost_shift(model)
     }
 
     /// The buffers of the caches that some order overfills.
@@ -131,12 +129,4 @@ impl Evaluator for Residency<'_> {
         self.caches.iter().for_each(|c| c.write_hits(&mut hits));
         hits
     }
-}
-
-/// How far costs must be shifted so that the sum over all accesses stays below 2⁶².
-fn cost_shift(model: &Model<'_>) -> u32 {
-    let graph = model.graph();
-    let all = (0..model.step_count()).flat_map(|s| model.accesses(s));
-    let sum: u128 = all.map(|&b| u128::from(graph.buf(b).size.0) * 2).sum();
-    (128 - sum.leading_zeros()).saturating_sub(62)
 }
