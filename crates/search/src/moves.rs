@@ -9,9 +9,12 @@
 //! - *users*: all users of one buffer in the window;
 //! - *beside*: one item, moved to another user of one of its buffers.
 //!
-//! *Zip* advances the users of two generated buffers in lockstep, paired by shared operands.
+//! *Zip* advances the users of two generated buffers in lockstep, paired by shared operands. Moves of
+//! whole blocks are those of [`blocks`].
 
 mod blocks;
+#[cfg(test)]
+mod tests;
 
 use crate::draw::Draw;
 use crate::evaluator::{Evaluator, Gap};

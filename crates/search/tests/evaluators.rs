@@ -4,8 +4,14 @@ mod common;
 
 use common::{graph, machine, recipes};
 use proptest::prelude::*;
+use spillbench_bounds::exact::exact;
+use spillbench_bounds::pack::Limits;
+use spillbench_bounds::{Cover, bound};
 use spillbench_core::index::BufIx;
-use spillbench_search::{Change, Evaluator, ItemIx, Model, Peak, Residency};
+use spillbench_core::planner::{PlannerConfig, Workspace};
+use spillbench_core::{Bytes, Schedule};
+use spillbench_heuristics::{Policy, heuristic};
+use spillbench_search::{Change, Evaluator, ItemIx, LeastMovement, Model, Objective, Peak, Residency, movement};
 
 /// A topological order that takes ready items as `picks` says.
 fn order_by(model: &Model<'_>, picks: &[u16]) -> Vec<ItemIx> {
@@ -225,5 +231,53 @@ proptest! {
         let whole = Change { first: 0, items: &order.clone() };
         let probed = residency.probe(&order, whole, u64::MAX);
         prop_assert_eq!(probed, Some(movement_by_definition(&model, &order)), "the whole order is one window");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Where all buffers of a cache are alike, the farthest next use decides alone, and the planner
+    /// without addresses takes the same: Belady's optimum.
+    #[test]
+    fn alike_buffers_cost_what_the_planner_moves_in_bytes(
+        mut recipe in recipes(40), backed in any::<bool>(), size in 1u64..9,
+        picks in prop::collection::vec(any::<u16>(), 1..20),
+    ) {
+        recipe.bufs.iter_mut().for_each(|b| (b.1, b.2) = (size, backed));
+        let graph = graph(&recipe, false);
+        let machine = machine(&graph, recipe.slack);
+        let model = Model::new(&graph, &machine);
+        let order = order_by(&model, &picks);
+        let policy = Policy {
+            heuristic: heuristic("belady").expect("a heuristic"),
+            config: PlannerConfig { attempts: 0, ..PlannerConfig::default() },
+            seed: 0,
+        };
+        let schedule = model.schedule(&order);
+        let planned = policy.movement_in_bytes(&graph, &machine, &schedule, &mut Workspace::default());
+        prop_assert_eq!(Ok(Bytes(Residency::new(&model).reset(&order))), planned);
+    }
+
+    /// No order costs less than what no plan of it can beat, and no plan made of it moves less than
+    /// the best of its schedule.
+    #[test]
+    fn nothing_is_below_its_bound(
+        recipe in recipes(16), picks in prop::collection::vec(any::<u16>(), 1..20),
+    ) {
+        let graph = graph(&recipe, false);
+        let machine = machine(&graph, recipe.slack);
+        let model = Model::new(&graph, &machine);
+        let order = order_by(&model, &picks);
+        let mut residency = Residency::new(&model);
+        let cost = residency.reset(&order);
+        let least = bound(&graph, &machine, &model.schedule(&order), Cover::OpOrder).expect("it fits");
+        prop_assert!(cost >= least.value.0, "{} is below the flow bound {}", cost, least.value.0);
+        let plan = LeastMovement.realize(&model, &order, &residency.hits(), &mut Workspace::default());
+        let plan = plan.expect("it fits");
+        let nodes = plan.schedule.iter().filter_map(|&id| graph.node_by_id(id)).collect();
+        let kept = Schedule::from_nodes(&graph, nodes).expect("a plan keeps every edge");
+        let best = exact(&graph, &machine, &kept, Limits::nodes(10_000)).expect("it fits");
+        prop_assert!(movement(&graph, &plan) >= best.bound.0);
     }
 }

@@ -1,16 +1,13 @@
-//! The search as a whole: valid, never worse than its start, the same on any number of threads, and
-//! optimal where all orders can be tried.
+//! The search as a whole: valid, never worse than its start, the same on any number of threads.
 
 mod common;
 
 use common::{graph, machine, recipes};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
 use spillbench_core::checker::check;
-use spillbench_core::{Graph, Machine, NodeKind, Plan, Schedule};
+use spillbench_core::{Graph, Machine, Plan, Schedule};
 use spillbench_search::{
-    Evaluator, Found, ItemIx, LeastMovement, LeastPeak, Model, Monitor, Objective, Progress, Residency, SearchConfig,
-    movement, search,
+    Found, INFEASIBLE, LeastMovement, LeastPeak, Monitor, Objective, Progress, SearchConfig, search,
 };
 
 /// Checks every plan that a search reports, and that each is better than the one before.
@@ -51,61 +48,7 @@ proptest! {
             let one = run(&graph, &machine, objective, &config);
             let three = run(&graph, &machine, objective, &SearchConfig { threads: 3, ..config });
             prop_assert_eq!(&one, &three);
-            prop_assert_eq!(objective.value(&graph, &machine, &one.plan), Some(one.value).filter(|&v| v != u64::MAX));
+            prop_assert_eq!(objective.value(&graph, &machine, &one.plan), Some(one.value).filter(|&v| v != INFEASIBLE));
         }
     }
-}
-
-/// The least capacity-only movement over all topological orders of the items; `None` past `limit`
-/// orders.
-fn least_over_all_orders(model: &Model<'_>, limit: usize) -> Option<u64> {
-    fn extend(
-        model: &Model<'_>,
-        order: &mut Vec<ItemIx>,
-        evaluator: &mut Residency<'_>,
-        seen: &mut (usize, u64),
-        limit: usize,
-    ) -> Option<()> {
-        if order.len() == model.len() {
-            *seen = (seen.0 + 1, seen.1.min(evaluator.reset(order)));
-            return (seen.0 <= limit).then_some(());
-        }
-        for item in model.items() {
-            if !order.contains(&item) && model.predecessors(item).iter().all(|p| order.contains(p)) {
-                order.push(item);
-                extend(model, order, evaluator, seen, limit)?;
-                order.pop();
-            }
-        }
-        Some(())
-    }
-    let mut seen = (0, u64::MAX);
-    extend(model, &mut Vec::new(), &mut Residency::new(model), &mut seen, limit)?;
-    Some(seen.1)
-}
-
-#[test]
-fn small_graphs_are_solved() {
-    let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let strategy = recipes(9);
-    let (mut cases, mut solved, mut gaps) = (0, 0, Vec::new());
-    while cases < 200 {
-        let recipe = strategy.new_tree(&mut runner).expect("a recipe").current();
-        let graph = graph(&recipe, false);
-        let machine = machine(&graph, recipe.slack);
-        let model = Model::new(&graph, &machine);
-        let ops = graph.nodes().filter(|&n| graph.kind(n) == NodeKind::Op).count();
-        let Some(least) = (ops > 2).then(|| least_over_all_orders(&model, 5000)).flatten() else { continue };
-        cases += 1;
-        let config = SearchConfig { evaluations: Some(4096), target: Some(least), ..Default::default() };
-        let found = run(&graph, &machine, &LeastMovement, &config);
-        assert_eq!(found.value, movement(&graph, &found.plan));
-        if found.value <= least {
-            solved += 1;
-        } else {
-            gaps.push((least, found.value));
-        }
-    }
-    println!("{solved} of {cases} solved; least and found of the others: {gaps:?}");
-    assert!(solved * 100 >= cases * 95, "{solved} of {cases}: {gaps:?}");
 }
