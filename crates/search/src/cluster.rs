@@ -15,8 +15,18 @@ use typed_index_collections::{TiVec, ti_vec};
 /// Buffers looked at, over all candidates of all steps, roughly at most.
 const WORK: usize = 200_000_000;
 
+/// What decides between candidates that load equally much of what they touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taste {
+    /// Use that is left for the bytes touched: the longer what is resident then serves, the fewer
+    /// times all is exchanged.
+    Lasting,
+    /// The numbers of the clusters.
+    Plain,
+}
+
 /// The order.
-pub(crate) fn order(model: &Model<'_>, ties: &Ties) -> Vec<ItemIx> {
+pub(crate) fn order(model: &Model<'_>, ties: &Ties, taste: Taste) -> Vec<ItemIx> {
     let clusters = Clusters::of(model, ties);
     let buffers: usize = clusters.bufs.iter().map(Vec::len).sum();
     let per_step = WORK / (buffers * 2).max(1);
@@ -40,6 +50,7 @@ pub(crate) fn order(model: &Model<'_>, ties: &Ties) -> Vec<ItemIx> {
         left,
         order: Vec::new(),
         pairs: per_step.clamp(16, 4096),
+        taste,
     };
     builder.run()
 }
@@ -178,6 +189,7 @@ struct Builder<'a> {
     order: Vec<ItemIx>,
     /// Pairs to look at in one step.
     pairs: usize,
+    taste: Taste,
 }
 
 /// What a candidate would cost: bytes loaded of bytes touched; and what use is left for the bytes it
@@ -190,11 +202,9 @@ struct Rating {
 }
 
 impl Rating {
-    /// Where the cost is the same, the more use is left the better: the longer what is resident then
-    /// serves, the fewer times all is exchanged.
-    fn is_below(&self, other: &Self) -> bool {
+    fn is_below(&self, other: &Self, taste: Taste) -> bool {
         let (mine, theirs) = (self.loaded * other.touched.max(1), other.loaded * self.touched.max(1));
-        mine < theirs || (mine == theirs && self.future > other.future)
+        mine < theirs || (taste == Taste::Lasting && mine == theirs && self.future > other.future)
     }
 }
 
@@ -231,7 +241,7 @@ impl Builder<'_> {
         };
         let mut best: Option<(Rating, (u32, Option<u32>))> = None;
         let mut offer = |rating: Rating, who| {
-            if best.as_ref().is_none_or(|b| rating.is_below(&b.0)) {
+            if best.as_ref().is_none_or(|b| rating.is_below(&b.0, self.taste)) {
                 best = Some((rating, who));
             }
         };

@@ -104,7 +104,7 @@ const LONGEST: u64 = 4_194_304;
 const IDLE: u32 = 16;
 /// Temperatures, in units of the objective: from scratch, and from a good order.
 const HOT: (f64, f64) = (2.0, 0.06);
-const WARM: (f64, f64) = (0.35, 0.04);
+const WARM: [(f64, f64); 2] = [(0.35, 0.04), (1.0, 0.04)];
 
 /// Searches the orders of `graph` for a plan of the least `objective`, until `stop` says so or the
 /// configuration does. The plan found is valid and never worse than that of `start`, which is
@@ -243,9 +243,11 @@ impl<'a> Archipelago<'a> {
         let evaluations = length.min(LONGEST);
         let unit = self.objective.unit(self.model);
         let (order, (from, to)): (Vec<ItemIx>, _) = if turn.is_multiple_of(2) {
-            (best.order.clone(), WARM)
+            (best.order.clone(), WARM[(turn / 2) as usize % WARM.len()])
         } else {
-            let at = island.annealer.draw().below(starts.len());
+            // The smaller of two: the cheaper a start, the more often it is taken.
+            let draw = island.annealer.draw();
+            let at = draw.below(starts.len()).min(draw.below(starts.len()));
             (starts[at].order.clone(), HOT)
         };
         island.annealer.restart(order, Cooling { from: from * unit, to: to * unit, evaluations });

@@ -1,6 +1,6 @@
 //! Orders by name: what stands wherever a schedule is expected.
 
-use crate::cluster;
+use crate::cluster::{self, Taste};
 use crate::demand;
 use crate::islands::{Monitor, Progress, SearchConfig, search};
 use crate::model::{ItemIx, Model};
@@ -53,7 +53,7 @@ pub static ORDERS: &[Order] = &[
     Order {
         name: "cluster",
         doc: "parts tied by generated buffers, alone or two in lockstep, by the bytes they load",
-        make: |g, m| by_items(g, m, |model| cluster::order(model, &Ties::of(model))),
+        make: |g, m| by_items(g, m, |model| cluster::order(model, &Ties::of(model), Taste::Lasting)),
     },
     Order { name: "optimized", doc: "what a search of 100,000 evaluations finds", make: optimized },
 ];
@@ -66,7 +66,8 @@ pub fn order(name: &str) -> Option<&'static Order> {
 /// The orders of items that a search begins from.
 pub(crate) fn constructed(model: &Model<'_>, ties: &Ties) -> Vec<Vec<ItemIx>> {
     vec![
-        cluster::order(model, ties),
+        cluster::order(model, ties, Taste::Lasting),
+        cluster::order(model, ties, Taste::Plain),
         demand::order(model, ties, false),
         demand::order(model, ties, true),
         depth_first(model),
