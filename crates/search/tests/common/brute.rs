@@ -98,9 +98,9 @@ impl Brute {
                 }
                 let done = done | 1 << op;
                 for (cost, mut at) in outcomes {
-                    for b in 0..at.len() {
-                        if self.users[b] & !done == 0 {
-                            at[b] = AWAY;
+                    for (place, users) in at.iter_mut().zip(&self.users) {
+                        if users & !done == 0 {
+                            *place = AWAY;
                         }
                     }
                     let state = (done, at);
