@@ -19,7 +19,7 @@ use std::str::FromStr;
     spillbench plot runs.csv --figure bars --set group=graph --set series=heuristic --set scale=log\n  \
     spillbench plot results/capacity --figure movement\n\n\
     A figure is the name of one that the experiment asks for, or a kind: bars, curves, heat, profile,\n\
-    causes. Keys of --set are those of [[figures]] in an experiment file.")]
+    over-bound, causes. Keys of --set are those of [[figures]] in an experiment file.")]
 pub struct PlotArgs {
     /// A results folder or a runs.csv
     #[arg(value_name = "RUNS")]
@@ -69,7 +69,7 @@ impl PlotArgs {
             let Some(scene) = figure::of_rows(table, spec) else {
                 let name = &spec.name.value;
                 return Err(CliError::usage(
-                    format!("figure {name}: no row passes its filter, or it shows a plan"),
+                    format!("figure {name}: no row passes its filter and has what it shows, or it shows a plan"),
                     "look at the where.* settings; a plan is drawn by `spillbench figure`",
                 ));
             };

@@ -49,8 +49,8 @@ impl Drawn {
     }
 }
 
-/// Lays out a figure of rows; `None` when no row passes its filter, or it shows a plan, for which
-/// rows are not enough.
+/// Lays out a figure of rows; `None` when no row passes its filter or has what it shows, or when it
+/// shows a plan, for which rows are not enough.
 pub fn of_rows(table: &Table, spec: &FigureSpec) -> Option<Scene> {
     let rows = table.filtered(&spec.filter);
     if rows.is_empty() {
@@ -77,7 +77,7 @@ pub fn of_rows(table: &Table, spec: &FigureSpec) -> Option<Scene> {
             heat::heat(spec, &rows, &heat::Heat { value, x, y, facet })
         }
         FigureKind::Profile { value, series } => curves::profile(spec, table, &rows, &value.value, &series.value),
-        FigureKind::OverBound { series, facet } => over::over_bound(spec, &rows, &series.value, facet.as_ref()),
+        FigureKind::OverBound { series, facet } => over::over_bound(spec, &rows, &series.value, facet.as_ref())?,
         FigureKind::Causes { part, group, facet } => {
             bars::stacked(spec, table, &rows, *part, &group.value, facet.as_ref())
         }

@@ -25,22 +25,19 @@ struct Ratios {
     finite: Vec<f64>,
     /// Cases that move although their bound is 0.
     boundless: usize,
-    /// Cases without a plan or without a bound.
-    without: usize,
 }
 
 impl Ratios {
     fn of(rows: &[Row<'_>], by: &str, series: &str) -> Self {
-        let (mut finite, mut boundless, mut without) = (Vec::new(), 0, 0);
+        let (mut finite, mut boundless) = (Vec::new(), 0);
         for row in rows.iter().filter(|row| row.text(by) == series) {
-            match (row.number(RATIO), row.number("bound")) {
-                (Some(ratio), _) => finite.push(ratio),
-                (None, Some(_)) => boundless += 1,
-                (None, None) => without += 1,
+            match row.number(RATIO) {
+                Some(ratio) => finite.push(ratio),
+                None => boundless += 1,
             }
         }
         finite.sort_unstable_by(f64::total_cmp);
-        Self { finite, boundless, without }
+        Self { finite, boundless }
     }
 
     fn mean(&self) -> Option<f64> {
@@ -48,11 +45,16 @@ impl Ratios {
     }
 }
 
-/// Draws the figure.
-pub fn over_bound(spec: &FigureSpec, rows: &[Row<'_>], series: &str, facet: Option<&At<String>>) -> Scene {
+/// Draws the rows that have a bound; `None` where none has.
+pub fn over_bound(spec: &FigureSpec, rows: &[Row<'_>], series: &str, facet: Option<&At<String>>) -> Option<Scene> {
+    let rows: Vec<_> = rows.iter().copied().filter(|row| row.number("bound").is_some()).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let rows = rows.as_slice();
     let mut scene = Scene::new(page_width(spec.width), 0.0);
     let names = ordered(rows, series);
-    let boundless = rows.iter().any(|row| row.number(RATIO).is_none() && row.number("bound").is_some());
+    let boundless = rows.iter().any(|row| row.number(RATIO).is_none());
     let mut legend = vec![
         ("a case".to_owned(), Sample::Point(look::series(0), Mark::Disc)),
         ("geometric mean".to_owned(), Sample::Line(MEAN)),
@@ -67,7 +69,7 @@ pub fn over_bound(spec: &FigureSpec, rows: &[Row<'_>], series: &str, facet: Opti
     for panel in panels(&mut scene, top, &facets, height, names.len()) {
         draw_panel(&mut scene, &panel, &of_facet(rows, facet, panel.facet), series, &names);
     }
-    scene
+    Some(scene)
 }
 
 fn draw_panel(scene: &mut Scene, panel: &Panel<'_>, rows: &[Row<'_>], by: &str, names: &[&str]) {
@@ -125,11 +127,9 @@ fn describe(scene: &mut Scene, facet: &str, (by, name): (&str, &str), ratios: &R
     // Writing into a String does not fail.
     let _ = writeln!(
         scene.description,
-        "{facet}{by}={name}: geometric mean {mean} over {} cases, {optimal} at the bound, {} move though it is 0, {} \
-         without",
+        "{facet}{by}={name}: geometric mean {mean} over {} cases, {optimal} at the bound, {} move though it is 0",
         ratios.finite.len(),
-        ratios.boundless,
-        ratios.without
+        ratios.boundless
     );
 }
 
