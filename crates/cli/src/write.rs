@@ -108,6 +108,37 @@ fn unknown_format(path: &Path) -> CliError {
     )
 }
 
+/// One file to be written whole; that it can be is found out before any work.
+pub struct OneFile {
+    files: FileSet,
+    name: String,
+}
+
+impl OneFile {
+    /// A file at `path`.
+    ///
+    /// # Errors
+    /// When its directory cannot be made, or it names no file.
+    pub fn new(path: &Path) -> Result<Self, CliError> {
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+        if name.is_empty() {
+            let what = format!("{} names no file", path.display());
+            return Err(CliError::usage(what, "give the path of a file to write"));
+        }
+        Ok(Self { files: FileSet::new(path.parent().unwrap_or(Path::new("")))?, name })
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(mut self, fill: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> Result<(), CliError> {
+        self.files.write(&self.name, |out| fill(out))?;
+        self.files.commit()?;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

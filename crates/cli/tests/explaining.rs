@@ -53,6 +53,14 @@ fn the_worked_example_is_explained() {
       UB     spills        0   1    0   1    0    0    0    0    0   0
       UB     moved         0   6    0   6    0    0    0    0    0   0
 
+    Every plan that keeps this schedule moves at least 4 bytes (flow bound); this one moves 8 more (200.0%).
+
+    Where the movement comes from
+      cause          moved
+      capacity           4  the bound of this order
+      victims            8  by the same policy without addresses, beyond that
+      fragmentation      0  this plan, beyond that
+
     Single changes, each planned: 5 of 22 changes save, the first most
       change      to                     moved  saved          spills  makespan  cycles saved
       capacity    UB=13                      0     12  100.0%       0        25           329
@@ -154,5 +162,6 @@ fn a_plan_without_spills_has_little_to_tell() {
     assert_snapshot!(Place::with_example().good("explain example.json"), @r"
     example on davinci: 8 nodes, 2 buffers; life-size, single+multi+postpone, best-fit, normalize free
     0 bytes move in 0 spills of 0 buffers; 0 of 2 requests for space found no hole.
+    Optimal: no plan that keeps this schedule moves less (flow bound).
     ");
 }

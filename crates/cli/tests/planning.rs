@@ -37,6 +37,7 @@ fn the_worked_example_is_planned() {
       UB           10     6        0.0%       2     12      12          0           12                 0
     Extra movement 12 bytes in 2 spills; peak demand 12 bytes.
     Makespan 354 cycles (literal 349), at least 344.
+    Every plan that keeps this schedule moves at least 4 bytes (flow bound); this one moves 8 more (200.0%).
     4 requests for space, 2 found no hole: single 2.
     Nothing is written: --out DIR names a directory for the plan.
     ");
@@ -48,6 +49,7 @@ fn the_worked_example_is_planned() {
       UB           10     6        0.0%       0      0       0          0            0                 0
     Extra movement 0 bytes in 0 spills; peak demand 6 bytes.
     Makespan 30 cycles (literal 30), at least 20.
+    Optimal: no plan that keeps this order of ops moves less (flow bound).
     3 requests for space, 1 found no hole: postponed 1.
     Nothing is written: --out DIR names a directory for the plan.
     ");

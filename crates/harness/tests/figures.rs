@@ -288,5 +288,5 @@ fn the_figures_of_the_quickstart_are_sound() {
             }
         }
     }
-    assert_eq!((study.experiment.figures.len(), views), (7, 3));
+    assert_eq!((study.experiment.figures.len(), views), (8, 3));
 }

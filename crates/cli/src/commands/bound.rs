@@ -1,5 +1,7 @@
 //! `spillbench bound`: how little any plan could move, and on request the least itself.
 
+mod shares;
+
 use crate::analysis::least::{Least, least};
 use crate::analysis::run::{Verdict, milliseconds};
 use crate::args::{GraphArgs, HardwareArgs, ScheduleArgs, parse_time};
@@ -8,14 +10,14 @@ use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::report::{self, Grid, count, grouped, grouped_bytes};
 use crate::resolve::{self, Task};
+use crate::write::OneFile;
 use clap::Args;
-use serde::Serialize;
-use spillbench_bounds::certificate::Certificate;
+use shares::{Bounded, CacheShare, Found, grid_cache};
 use spillbench_bounds::{Bound, BoundKind, Cover, Limits, OrdersBound, across_orders, bound, pack};
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
 use spillbench_core::{Bytes, Hardware, Machine, Schedule, Shown};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Search nodes of `--exact` where no limit is given.
@@ -63,110 +65,6 @@ pub struct BoundArgs {
     hardware: HardwareArgs,
 }
 
-/// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Bounded<'a> {
-    task: &'a str,
-    hardware: &'a Hardware,
-    bound: Bytes,
-    bound_kind: &'static str,
-    bound_cover: &'static str,
-    per_cache: Vec<CacheShare<'a>>,
-    /// The sets of a bound over every order.
-    sets: Option<Vec<SetShare<'a>>>,
-    /// What `--exact` found.
-    exact: Option<ExactShare<'a>>,
-    elapsed_ms: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct CacheShare<'a> {
-    cache: &'a str,
-    bound: Bytes,
-    steps: Option<usize>,
-    gaps: Option<usize>,
-    contended_gaps: Option<usize>,
-}
-
-#[derive(Debug, Serialize)]
-struct SetShare<'a> {
-    cache: &'a str,
-    buffers: usize,
-    bound: Bytes,
-    optimal: bool,
-    states: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct ExactShare<'a> {
-    extra_movement: Bytes,
-    bound: Bytes,
-    optimal: bool,
-    nodes: u64,
-    /// The heuristic whose plan it is; null for one that the search found.
-    heuristic: Option<&'static str>,
-    per_cache: Vec<ExactCacheShare<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct ExactCacheShare<'a> {
-    cache: &'a str,
-    extra_movement: Bytes,
-    bound: Bytes,
-}
-
-/// A bound of either kind.
-enum Found {
-    Flow(Bound),
-    Orders(OrdersBound),
-}
-
-impl Found {
-    fn value(&self) -> Bytes {
-        match self {
-            Self::Flow(bound) => bound.value,
-            Self::Orders(bound) => bound.value,
-        }
-    }
-
-    fn kind(&self) -> BoundKind {
-        match self {
-            Self::Flow(bound) => bound.kind,
-            Self::Orders(_) => BoundKind::Partition,
-        }
-    }
-
-    fn certificate(&self) -> &Certificate {
-        match self {
-            Self::Flow(bound) => &bound.certificate,
-            Self::Orders(bound) => &bound.certificate,
-        }
-    }
-
-    fn per_cache<'a>(&'a self, task: &'a Task) -> Vec<CacheShare<'a>> {
-        match self {
-            Self::Flow(bound) => {
-                let share = |c: &'a spillbench_bounds::CacheBound| CacheShare {
-                    cache: &c.cache,
-                    bound: c.value,
-                    steps: Some(c.steps),
-                    gaps: Some(c.gaps),
-                    contended_gaps: Some(c.stats.contended_gaps),
-                };
-                bound.per_cache.iter().map(share).collect()
-            }
-            Self::Orders(bound) => {
-                let share = |cache: &'a String| {
-                    let sets = bound.sets.iter().filter(|s| s.cache == *cache);
-                    let value = sets.fold(0u64, |sum, s| sum.saturating_add(s.bound.0));
-                    CacheShare { cache, bound: Bytes(value), steps: None, gaps: None, contended_gaps: None }
-                };
-                task.graph.cache_names().iter().map(share).collect()
-            }
-        }
-    }
-}
-
 impl BoundArgs {
     /// Bounds, and searches where that was asked for.
     ///
@@ -208,7 +106,7 @@ impl BoundArgs {
             }
         }
         if self.json {
-            console.json(&bounded(&task, &hardware, cover, &found, least.as_ref(), elapsed_ms))?;
+            console.json(&Bounded::new((&task, &hardware, cover), &found, least.as_ref(), elapsed_ms))?;
         } else {
             self.print(&task, &hardware, cover, &found, console)?;
             least.map_or(Ok(()), |least| print_exact(&least, console))?;
@@ -281,7 +179,7 @@ impl BoundArgs {
         ))?;
         console.line(match found {
             Found::Flow(_) => flow_grid(&found.per_cache(task)),
-            Found::Orders(bound) => set_grid(bound),
+            Found::Orders(bound) => set_grid(task, bound),
         })?;
         console.line(statement(cover, found.kind(), found.value()))?;
         self.certificate.as_deref().map_or(Ok(()), |file| console.line(format_args!("Certificate: {}", file.display())))
@@ -303,12 +201,17 @@ fn flow_grid(shares: &[CacheShare<'_>]) -> Grid {
     grid
 }
 
-fn set_grid(bound: &OrdersBound) -> Grid {
+fn set_grid(task: &Task, bound: &OrdersBound) -> Grid {
     let mut grid = Grid::new(&["<cache", "buffers", "states", "bound", "<"]);
     for s in &bound.sets {
         let solved = if s.optimal { "optimal over all orders" } else { "at the limit of states" };
         let numbers = [grouped(s.buffers.len() as u64), grouped(s.states), grouped(s.bound)];
         grid.row(std::iter::once(s.cache.clone()).chain(numbers).chain([solved.to_owned()]));
+    }
+    for g in &bound.grids {
+        let what = format!("windows over a grid of {}", count(g.products, "product"));
+        let numbers = [grouped(g.buffers.len() as u64), String::new(), grouped(g.grid.bound)];
+        grid.row(std::iter::once(grid_cache(task, g).to_owned()).chain(numbers).chain([what]));
     }
     grid
 }
@@ -333,84 +236,4 @@ fn print_exact(least: &Least, console: &mut Console) -> Result<(), CliError> {
              than {bound}."
         ),
     })
-}
-
-fn bounded<'a>(
-    task: &'a Task,
-    hardware: &'a Hardware,
-    cover: Cover,
-    found: &'a Found,
-    least: Option<&'a Least>,
-    elapsed_ms: f64,
-) -> Bounded<'a> {
-    let sets = match found {
-        Found::Flow(_) => None,
-        Found::Orders(bound) => {
-            let share = |s: &'a spillbench_bounds::SetBound| SetShare {
-                cache: &s.cache,
-                buffers: s.buffers.len(),
-                bound: s.bound,
-                optimal: s.optimal,
-                states: s.states,
-            };
-            Some(bound.sets.iter().map(share).collect())
-        }
-    };
-    let exact = least.map(|least| ExactShare {
-        extra_movement: least.movement,
-        bound: least.bound,
-        optimal: least.is_optimal(),
-        nodes: least.nodes,
-        heuristic: least.heuristic,
-        per_cache: least
-            .per_cache
-            .iter()
-            .map(|c| ExactCacheShare { cache: &c.cache, extra_movement: c.movement, bound: c.bound })
-            .collect(),
-    });
-    Bounded {
-        task: &task.name,
-        hardware,
-        bound: found.value(),
-        bound_kind: found.kind().name(),
-        bound_cover: cover.name(),
-        per_cache: found.per_cache(task),
-        sets,
-        exact,
-        elapsed_ms,
-    }
-}
-
-/// One file to be written whole; that it can be is found out before any work.
-pub(super) struct OneFile {
-    files: FileSet,
-    name: String,
-}
-
-impl OneFile {
-    /// A file at `path`.
-    ///
-    /// # Errors
-    /// When its directory cannot be made, or it names no file.
-    pub(super) fn new(path: &Path) -> Result<Self, CliError> {
-        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
-        if name.is_empty() {
-            let what = format!("{} names no file", path.display());
-            return Err(CliError::usage(what, "give the path of a file to write"));
-        }
-        Ok(Self { files: FileSet::new(path.parent().unwrap_or(Path::new("")))?, name })
-    }
-
-    /// Writes it.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub(super) fn write(
-        mut self,
-        fill: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
-    ) -> Result<(), CliError> {
-        self.files.write(&self.name, |out| fill(out))?;
-        self.files.commit()?;
-        Ok(())
-    }
 }

@@ -1,7 +1,6 @@
 //! `spillbench pack`: offsets for buffers of fixed lives within a capacity, or a proof that there are
 //! none.
 
-use super::bound::OneFile;
 use crate::analysis::run::milliseconds;
 use crate::args::{parse_bytes, parse_time};
 use crate::console::{Console, Outcome};
@@ -9,6 +8,7 @@ use crate::error::{CliError, shown};
 use crate::input::Expect;
 use crate::report::{count, grouped, grouped_bytes};
 use crate::resolve;
+use crate::write::OneFile;
 use clap::Args;
 use serde::Serialize;
 use spillbench_bounds::pack::{self, Interval, Limits, LiveGap, Packed, Problem, Verdict};
