@@ -77,7 +77,7 @@ pub struct Counters {
     /// Cycles that retiming took off the makespan; absent in a document where it took none.
     #[serde(skip_serializing_if = "is_zero")]
     pub cycles_saved: u64,
-    /// Buffers moved out because they lay where a reservation began.
+    /// Buffers moved out because they lay where a reservation began; absent where none did.
     #[serde(skip_serializing_if = "is_zero")]
     pub reserved: u64,
 }

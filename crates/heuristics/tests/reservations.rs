@@ -209,6 +209,7 @@ proptest! {
         let mut dirty = Workspace::default();
         for mut policy in some_policies() {
             policy.config.prefetch = prefetch;
+            policy.config.retime = prefetch == 1;
             let bare = policy.plan(&case.graph, &free, &case.schedule, &mut dirty).unwrap();
             let report = check(&case.graph, &machine, &bare);
             let found = intruders(&case, &free, &bare, &case.hardware.reservations);

@@ -28,7 +28,6 @@ use crate::address_space::Addressing;
 use crate::graph::Graph;
 use crate::hardware::{FitError, Machine};
 use crate::heuristic::VictimHeuristic;
-use crate::metrics;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::units::{Bytes, Id};
@@ -160,8 +159,7 @@ fn run<'a>(
     begin((graph, machine, schedule), config, victim, workspace, Addressing::Contiguous)?;
     let mut plan = walk::Walk::new(graph, machine, schedule, config, victim, workspace, observer).run()?;
     // A buffer that comes earlier may come into a reservation; then the plan stays as it was.
-    let reserved = !machine.reservations().is_empty();
-    let sound = |plan: Option<Plan>| plan.filter(|plan| !reserved || metrics::measure(graph, machine, plan).is_ok());
+    let sound = |plan: Option<Plan>| plan.filter(|plan| reserve::keeps(graph, machine, plan));
     // Only cycles past 2⁶⁴ − 1 stand in the way of either pass; such a plan has no time to save.
     if config.prefetch > 0 && !plan.spills.is_empty() {
         plan = sound(prefetch::prefetch(graph, machine, &plan, config.prefetch).ok()).unwrap_or(plan);

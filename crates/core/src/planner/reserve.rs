@@ -7,7 +7,8 @@ use crate::graph::{Graph, NodeKind};
 use crate::hardware::{FitError, Machine, OperandDemand};
 use crate::heuristic::Request;
 use crate::index::{BufIx, CacheIx, NodeIx, Pos};
-use crate::plan::Cause;
+use crate::metrics;
+use crate::plan::{Cause, Plan};
 use crate::reservation::{Profile, Usable};
 use crate::schedule::Schedule;
 use crate::units::{BufId, Bytes, Offset};
@@ -73,6 +74,12 @@ pub(super) fn misfits(graph: &Graph, machine: &Machine, schedule: &Schedule) -> 
         }
     }
     errors
+}
+
+/// True unless a segment of a plan that is valid otherwise lies in what is reserved: for passes that
+/// give a plan another order.
+pub(super) fn keeps(graph: &Graph, machine: &Machine, plan: &Plan) -> bool {
+    machine.reservations().is_empty() || metrics::measure(graph, machine, plan).is_ok()
 }
 
 impl Walk<'_> {

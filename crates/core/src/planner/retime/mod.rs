@@ -23,6 +23,7 @@ mod list;
 mod network;
 mod swaps;
 
+use super::reserve;
 use crate::graph::Graph;
 use crate::hardware::Machine;
 use crate::index::StepIx;
@@ -100,7 +101,11 @@ pub fn retime_with(
     if after >= before {
         return Ok(Some(Retimed { plan: plan.clone(), before, after: before }));
     }
+    let slower = plan;
     let mut plan = Plan { schedule: timed.schedule(), ..plan.clone() };
+    if !reserve::keeps(graph, machine, &plan) {
+        return Ok(Some(Retimed { plan: slower.clone(), before, after: before }));
+    }
     if let Some(counters) = &mut plan.counters {
         counters.cycles_saved += (before - after).0;
     }
