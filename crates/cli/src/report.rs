@@ -129,6 +129,9 @@ pub fn figures(graph: &Graph, machine: &Machine, metrics: &Metrics) -> String {
         ),
         None => "Makespan unknown: some op has no Pipe or no Cycles.".to_owned(),
     });
+    if let Some(energy) = metrics.energy {
+        text.push_str(&format!("\nEnergy {} pJ.", grouped(energy)));
+    }
     text
 }
 

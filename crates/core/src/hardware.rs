@@ -3,6 +3,10 @@
 //! [`Hardware`] is what a TOML file says; [`Machine`] is the same seen from one graph, indexed by
 //! the graph's caches and pipes.
 
+mod energy;
+
+pub use energy::{Energy, EnergySpec};
+
 use crate::graph::Graph;
 use crate::index::{CacheIx, NodeIx, PipeIx};
 use crate::names::Shown;
@@ -141,6 +145,9 @@ pub struct Hardware {
     /// Bytes kept from buffers, throughout or between two nodes of the graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<Reservation>,
+    /// What moving and computing take; without it no energy is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergySpec>,
 }
 
 fn unnamed() -> String {
@@ -210,6 +217,11 @@ pub const PRESETS: &[Preset] = &[
         doc: "the caches of davinci without limits: what a schedule would need",
         make: davinci_unbounded,
     },
+    Preset {
+        name: "davinci-energy",
+        doc: "davinci with an energy model: 160 pJ a byte to DRAM, pJ per busy cycle of each pipe",
+        make: davinci_energy,
+    },
 ];
 
 fn davinci() -> Hardware {
@@ -229,7 +241,12 @@ fn davinci() -> Hardware {
         spill_cost: SpillCost::default(),
         caches: caches.into_iter().map(|(name, size, compute)| (name.to_owned(), cache(size, compute))).collect(),
         reservations: Vec::new(),
+        energy: None,
     }
+}
+
+fn davinci_energy() -> Hardware {
+    Hardware { name: "davinci-energy".to_owned(), energy: Some(EnergySpec::davinci()), ..davinci() }
 }
 
 fn davinci_unbounded() -> Hardware {
@@ -345,6 +362,7 @@ pub struct Machine {
     pipe_names: TiVec<PipeIx, String>,
     spill_cost: SpillCost,
     reservations: Vec<Reserved>,
+    energy: Option<Energy>,
 }
 
 /// Why no plan of a graph exists on a hardware.
@@ -452,12 +470,21 @@ impl Machine {
         }
         let reservations = reserved(graph, hardware, &mut unknown);
         let spill_cost = hardware.spill_cost;
-        if unknown.is_empty() { Ok(Self { caches, pipe_names, spill_cost, reservations }) } else { Err(unknown) }
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        let energy = Energy::resolve(graph, hardware, &pipe_names);
+        Ok(Self { caches, pipe_names, spill_cost, reservations, energy })
     }
 
     /// What is kept from buffers, in caches that the graph names.
     pub fn reservations(&self) -> &[Reserved] {
         &self.reservations
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        let energy = Energy::resolve(graph, hardware, &pipe_names);
+        Ok(Self { caches, pipe_names, spill_cost: hardware.spill_cost, energy })
     }
 
     /// A cache.
@@ -479,6 +506,11 @@ impl Machine {
     /// The spill cost model.
     pub fn spill_cost(&self) -> SpillCost {
         self.spill_cost
+    }
+
+    /// The energy model, where the hardware states one.
+    pub fn energy(&self) -> Option<&Energy> {
+        self.energy.as_ref()
     }
 
     /// What of the graph cannot fit at all, however it is scheduled; empty when a plan exists.

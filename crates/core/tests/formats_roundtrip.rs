@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use random::{CACHES, CAPACITY, cases, random_plan};
 use spillbench_core::formats::plan_json::{self, PlanDocument};
 use spillbench_core::formats::{graph_csv, graph_json, hardware_toml, plan_text, schedule_text};
-use spillbench_core::hardware::{CacheSpec, Evict, SpillCost};
+use spillbench_core::hardware::{CacheSpec, EnergySpec, Evict, SpillCost};
 use spillbench_core::metrics::measure;
 use spillbench_core::plan::{Counters, Plan, Settings};
 use spillbench_core::schedule::Normalize;
@@ -51,8 +51,15 @@ fn hardware() -> impl Strategy<Value = Hardware> {
     let caches = prop::collection::vec((name(), cache), 1..4);
     let ends = (prop::option::of(0u64..9), prop::option::of(0u64..9));
     let reserved = prop::option::of((ends, any::<prop::sample::Index>()));
-    let all = (name(), prop::collection::vec(name(), 0..3), cost, caches, reserved);
-    all.prop_map(|(name, pipes, spill_cost, caches, reserved)| {
+    let table = || prop::collection::vec((name(), 0..i64::MAX as u64), 0..3);
+    let energy = (0..i64::MAX as u64, table(), table()).prop_map(|(per_cycle, per_byte, per_busy_cycle)| EnergySpec {
+        per_cycle,
+        per_byte: per_byte.into_iter().collect(),
+        per_busy_cycle: per_busy_cycle.into_iter().collect(),
+    });
+    let pipes = prop::collection::vec(name(), 0..3);
+    let all = (name(), pipes, cost, caches, reserved, prop::option::of(energy));
+    all.prop_map(|(name, pipes, spill_cost, caches, reserved, energy)| {
         // Of caches of one name the last counts.
         let caches: indexmap::IndexMap<_, _> = caches.into_iter().collect();
         let reservation = |((from, to), at): ((Option<u64>, Option<u64>), prop::sample::Index)| {
@@ -61,7 +68,7 @@ fn hardware() -> impl Strategy<Value = Hardware> {
             Reservation { cache: cache.clone(), bytes, from: from.map(Id), to: to.map(Id) }
         };
         let reservations = reserved.into_iter().map(reservation).collect();
-        Hardware { name, pipes, spill_cost, caches, reservations }
+        Hardware { name, pipes, spill_cost, caches, reservations, energy }
     })
 }
 

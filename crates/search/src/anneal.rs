@@ -40,7 +40,7 @@ pub(crate) struct Cooling {
 
 impl Cooling {
     /// The temperature after some evaluations: it falls geometrically.
-    fn at(&self, evaluation: u64) -> f64 {
+    pub(crate) fn at(&self, evaluation: u64) -> f64 {
         let part = (evaluation as f64 / self.evaluations.max(1) as f64).min(1.0);
         self.from * (self.to / self.from).powf(part)
     }

@@ -37,6 +37,7 @@ mod peak;
 mod realize;
 mod residency;
 mod ties;
+mod timed;
 
 pub use evaluator::{Change, Evaluator, Gap};
 pub use islands::{Found, INFEASIBLE, Monitor, Progress, SearchConfig, search};
@@ -46,3 +47,7 @@ pub use order::{ORDERS, Order, order};
 pub use peak::Peak;
 pub use realize::movement;
 pub use residency::Residency;
+pub use timed::{
+    Aim, FRONT_STEPS, Figures, Front, FrontPoint, Limit, TimedError, TimedFound, Until, Untimed, least_makespan,
+    search_front, search_time,
+};

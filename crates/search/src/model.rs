@@ -7,9 +7,10 @@
 //! - a **glued** op: one whose only successor it feeds through a private buffer of a cache that
 //!   evicts last. It stands directly before that successor, in the same item.
 //!
-//! A cache node that edges put between ops (`FREE(a) → ALLOC(b)`, say) is an item without work, a
-//! *gate*: so every path between two ops is a path between items, and the edges stay as many as
-//! those of the graph.
+//! A cache node that edges put between ops (`FREE(a) → ALLOC(b)`, say), or tie to more than the ops
+//! and the other end of its buffer, is an item without work, a *gate*: so every path between two ops
+//! is a path between items, where any other cache node stands follows from the ops alone, and the
+//! edges stay as many as those of the graph.
 
 use spillbench_core::graph::COPY_IN;
 use spillbench_core::index::{BufIx, Lists, NodeIx};
@@ -323,12 +324,12 @@ impl Shape {
             .nodes()
             .map(|n| match graph.kind(n) {
                 NodeKind::Op => Role::Head,
-                _ if after_op[n] && before_op[n] => Role::Gate,
+                _ if (after_op[n] && before_op[n]) || is_tied(graph, n) => Role::Gate,
                 _ => Role::Follows,
             })
             .collect();
         for n in graph.nodes().filter(|&n| graph.kind(n) == NodeKind::Op) {
-            if !after_op[n] && floats(graph, n) {
+            if !after_op[n] && floats(graph, &roles, n) {
                 roles[n] = Role::Floating;
             } else if let Some(to) = glued_to(graph, machine, &roles, n) {
                 roles[n] = Role::Glued(to);
@@ -360,10 +361,30 @@ fn reached(graph: &Graph, forward: bool) -> TiVec<NodeIx, bool> {
     reached
 }
 
-/// True for a `COPY_IN` of one buffer whose other users are just the ops that its edges lead to, and
-/// that no other cache node waits for.
-fn floats(graph: &Graph, node: NodeIx) -> bool {
+/// True for a cache node with an edge that no buffer implies and no op's residency covers: into an
+/// `ALLOC`, out of a `FREE`, or to a cache node of another buffer.
+fn is_tied(graph: &Graph, node: NodeIx) -> bool {
+    let other = |b: BufIx| {
+        move |&n: &NodeIx| match graph.kind(n) {
+            NodeKind::Op => false,
+            NodeKind::Alloc(c) | NodeKind::Free(c) => c != b,
+        }
+    };
+    match graph.kind(node) {
+        NodeKind::Alloc(b) => !graph.predecessors(node).is_empty() || graph.successors(node).iter().any(other(b)),
+        NodeKind::Free(b) => !graph.successors(node).is_empty() || graph.predecessors(node).iter().any(other(b)),
+        NodeKind::Op => false,
+    }
+}
+
+/// True for a `COPY_IN` of one buffer whose other users are just the ops that its edges lead to, that
+/// waits for nothing but the `ALLOC`, and that no other cache node waits for.
+fn floats(graph: &Graph, roles: &TiVec<NodeIx, Role>, node: NodeIx) -> bool {
     let &[buf] = graph.operands(node) else { return false };
+    let alloc = graph.buf(buf).alloc;
+    if roles[alloc] != Role::Follows || graph.predecessors(node).iter().any(|&p| p != alloc) {
+        return false;
+    }
     let users = graph.users(buf);
     let mut consumers = 0;
     for &s in graph.successors(node) {

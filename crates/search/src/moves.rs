@@ -112,6 +112,18 @@ impl<'a> Neighbourhood<'a> {
         proposed.is_some() && self.trim()
     }
 
+    /// Proposes to bring the items at `run` before or behind position `to`, which is not inside, with
+    /// those that must go along; false when that changes nothing.
+    pub(crate) fn propose_run(&mut self, run: Range<usize>, to: usize) -> bool {
+        let n = self.order.len();
+        self.stamp += 1;
+        let run = run.start.min(n)..run.end.min(n);
+        let (window, side) =
+            if to <= run.start { (to..run.end, Side::Left) } else { (run.start..(to + 1).min(n), Side::Right) };
+        run.for_each(|p| self.mark(self.order[p]));
+        self.shift(window, side).is_some() && self.trim()
+    }
+
     fn position(&self, item: ItemIx) -> usize {
         self.place[item.index()] as usize
     }

@@ -106,6 +106,7 @@ impl Verdict {
             makespan: metrics.and_then(|m| m.makespan),
             makespan_literal: metrics.and_then(|m| m.makespan_literal),
             makespan_lower_bound: metrics.and_then(|m| m.makespan_lower_bound),
+            energy: metrics.and_then(|m| m.energy),
             peak_demand: metrics.map(|m| m.peak_demand),
             peak_residency: metrics.map(|m| m.peak_residency.iter().map(|(c, &b)| (c.as_str(), b)).collect()),
             fragmentation: metrics.map(|m| m.fragmentation.iter().map(|(c, &f)| (c.as_str(), f)).collect()),
@@ -136,6 +137,8 @@ pub struct Figures<'a> {
     pub makespan_literal: Option<Cycles>,
     /// No schedule of pipes and dependencies takes fewer cycles.
     pub makespan_lower_bound: Option<Cycles>,
+    /// Picojoules, where the hardware states an energy model.
+    pub energy: Option<u64>,
     /// Most bytes live at once in the caches that count in it.
     pub peak_demand: Option<Bytes>,
     /// Most bytes resident at once, per cache.

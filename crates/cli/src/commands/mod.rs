@@ -38,7 +38,7 @@ pub enum Command {
     Check(check::CheckArgs),
     /// Plan with every victim heuristic and show them side by side
     Compare(compare::CompareArgs),
-    /// Search for a schedule whose plan moves or holds less
+    /// Search for a schedule whose plan moves or holds less, or takes less time or energy
     Optimize(optimize::OptimizeArgs),
     /// Bound from below what any plan moves, or find the least
     Bound(bound::BoundArgs),

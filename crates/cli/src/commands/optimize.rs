@@ -1,7 +1,11 @@
-//! `spillbench optimize`: searches for a schedule whose plan moves or holds less.
+//! `spillbench optimize`: searches for a schedule whose plan moves or holds less, or takes less time
+//! or energy.
 //!
 //! Whenever a better plan is found it is written, the document by one rename, so that whoever ends the
 //! search, and however, finds the best plan so far on disk.
+
+mod front;
+mod time;
 
 use crate::analysis::floor::{self, Floor};
 use crate::analysis::run::{RunError, Verdict};
@@ -17,7 +21,9 @@ use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
 use spillbench_core::plan::SearchSettings;
 use spillbench_core::{Hardware, Machine, Plan};
-use spillbench_search::{Monitor, OBJECTIVES, Objective, Progress, SearchConfig, objective, search};
+use spillbench_search::{
+    Aim, Found, Monitor, OBJECTIVES, Objective, Progress, SearchConfig, Until, objective, search, search_time,
+};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,19 +34,35 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     spillbench optimize Conv_Case0.json --out plans/\n  \
-    spillbench optimize Conv_Case0.json --objective peak --evaluations 100000 --seed 7\n\n\
+    spillbench optimize Conv_Case0.json --objective peak --evaluations 100000 --seed 7\n  \
+    spillbench optimize Conv_Case0.json --objective makespan --max-movement +5% --out plans/\n  \
+    spillbench optimize Conv_Case0.json --objective weighted 1:2\n  \
+    spillbench optimize Conv_Case0.json --pareto --out front/\n\n\
+    makespan, weighted and energy first search for little movement, with 15 % of the time or half of the\n\
+    evaluations, and go on from there. --max-movement +P% is relative to the least movement found then.\n\
     With --evaluations and without --time, the result depends on nothing but the arguments; --jobs only\n\
     says how many threads work. Ctrl-C ends the search with the best plan so far, a second one at once.\n\
     However it ends, <TASK>_plan.json in the --out directory holds the best plan whole; a process that is\n\
     killed may leave text files of two plans, which check notices.\n\n\
     The bound holds for every schedule: for movement a quick one by partition, unless --bound-file\n\
-    brings a better; for peak the operands of one op; else 0. The gap is best - bound, over best.")]
+    brings a better; for peak the operands of one op; for makespan\n\
+    the busiest pipe with what must stand before and behind its work, without spills; else 0. The gap is best - bound, over best.")]
 pub struct OptimizeArgs {
     #[command(flatten)]
     graph: GraphArgs,
-    /// What is made small: movement or peak
+    /// A and B of the objective weighted
+    #[arg(value_name = "A:B")]
+    weights: Option<time::Weights>,
+    /// What is made small: movement, peak, makespan, weighted (A x movement + B x makespan), energy
     #[arg(long, value_name = "NAME", default_value = "movement")]
     objective: String,
+    /// The most that a plan may move under the objective makespan: bytes, or percent above the least
+    #[arg(long, value_name = "X|+P%")]
+    max_movement: Option<time::MaxMovement>,
+    /// The front of movement and makespan (and energy, where the hardware states it) in place of one
+    /// plan: a table, a figure, and one plan per point
+    #[arg(long, conflicts_with_all = ["objective", "weights", "max_movement", "target", "trace", "bound_file"])]
+    pareto: bool,
     /// How long to search, such as 500ms, 60s or 5m [default: 60s, or no limit with --evaluations]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     time: Option<Duration>,
@@ -94,6 +116,9 @@ struct Optimized<'a> {
     evaluations: u64,
     evaluations_per_second: f64,
     elapsed_ms: f64,
+    /// Under objectives that time plans: what the plan may move, and the least movement found.
+    max_movement: Option<u64>,
+    least_movement: Option<u64>,
 }
 
 /// Set by Ctrl-C.
@@ -107,8 +132,7 @@ impl OptimizeArgs {
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
         // A directory that cannot be made is told before any work.
         self.out.as_ref().map(FileSet::new).transpose()?;
-        let names = || OBJECTIVES.iter().map(|o| o.0);
-        let goal = objective(&self.objective).ok_or_else(|| resolve::unknown("objective", &self.objective, names()))?;
+        let goal = self.goal()?;
         let hardware = resolve::hardware(&self.hardware)?;
         if !hardware.reservations.is_empty() {
             return Err(CliError::usage(
@@ -129,6 +153,9 @@ impl OptimizeArgs {
         });
         let started = Instant::now();
         let limit = self.time.or(self.evaluations.is_none().then_some(Duration::from_secs(60)));
+        if self.pareto {
+            return front::run(&self, &config, (&task, &hardware, &machine), &start, (started, limit), console);
+        }
         // Where time is the budget anyway, a plan that the bound proves best ends the search, too.
         let proven = AtomicBool::new(false);
         let late = |limit| proven.load(Ordering::Relaxed) || started.elapsed() >= limit;
@@ -149,8 +176,18 @@ impl OptimizeArgs {
             written: Vec::new(),
             failure: None,
         };
-        let found = search(&task.graph, &machine, &start, goal, &config, &|| stop(), &mut follower)
-            .map_err(|e| resolve::run_error(&task, &hardware, RunError::Plan(e)))?;
+        let (found, limits) = match goal {
+            Goal::Order(goal) => search(&task.graph, &machine, &start, goal, &config, &|| stop(), &mut follower)
+                .map(|found| (found, None))
+                .map_err(|e| resolve::run_error(&task, &hardware, RunError::Plan(e)))?,
+            Goal::Time(_, aim) => {
+                let until = Until { settle: &time::settles(started, limit), stop: &stop };
+                let found = search_time(&task.graph, &machine, &start, aim, &config, &until, &mut follower)
+                    .map_err(|e| time::error(&task, &hardware, e))?;
+                let limits = Some((found.least, found.limit));
+                (Found { plan: found.plan, value: found.value, progress: found.progress }, limits)
+            }
+        };
         let elapsed = started.elapsed();
         let Follower { written, failure, .. } = follower;
         failure.map_or(Ok(()), Err)?;
@@ -164,6 +201,7 @@ impl OptimizeArgs {
             let (task, objective) = (task.name.as_str(), goal.name());
             let (elapsed_ms, evaluations_per_second) = (elapsed.as_secs_f64() * 1000.0, rate(evaluations, elapsed));
             let gap = gap(best, bound);
+            let (least_movement, max_movement) = (limits.map(|l| l.0), limits.and_then(|l| l.1));
             console.json(&Optimized {
                 task,
                 objective,
@@ -174,6 +212,8 @@ impl OptimizeArgs {
                 evaluations,
                 evaluations_per_second,
                 elapsed_ms,
+                max_movement,
+                least_movement,
             })?;
             return Ok(Outcome::Done);
         }
@@ -190,12 +230,26 @@ impl OptimizeArgs {
             elapsed.as_secs_f64(),
             grouped(rate(evaluations, elapsed) as u64)
         ))?;
+        if let Some((least, limit)) = limits {
+            console.line(time::limits(least, limit))?;
+        }
         console.line(plan::where_written(self.out.is_some().then_some(written)))?;
         Ok(Outcome::Done)
     }
 
+    /// What is made small.
+    fn goal(&self) -> Result<Goal, CliError> {
+        let aim = time::aim(&self.objective, self.weights, self.max_movement)?;
+        let names = || OBJECTIVES.iter().map(|o| o.0).chain(time::NAMES);
+        match (objective(&self.objective), aim) {
+            (_, Some((name, aim))) => Ok(Goal::Time(name, aim)),
+            (Some(goal), None) => Ok(Goal::Order(goal)),
+            (None, None) => Err(resolve::unknown("objective", &self.objective, names())),
+        }
+    }
+
     /// The bound of the objective: certified, known at once, or looked for from now on.
-    fn floor(&self, goal: &dyn Objective, task: &Arc<Task>, machine: &Arc<Machine>) -> Result<Floor, CliError> {
+    fn floor(&self, goal: Goal, task: &Arc<Task>, machine: &Arc<Machine>) -> Result<Floor, CliError> {
         match (goal.name(), &self.bound_file) {
             ("movement", Some(path)) => Ok(Floor::known(floor::certified(path, task, machine)?)),
             ("movement", None) => Ok(Floor::of_movement(task, machine)),
@@ -203,12 +257,13 @@ impl OptimizeArgs {
                 format!("--bound-file holds a bound on movement, and the objective is {name}"),
                 "leave out one of them",
             )),
+            ("makespan", None) => Ok(Floor::known(time::least_makespan(&task.graph))),
             ("peak", None) => Ok(Floor::known(floor::of_peak(&task.graph, machine))),
             (_, None) => Ok(Floor::known(0)),
         }
     }
 
-    fn settings(&self, goal: &dyn Objective, config: &SearchConfig, hardware: &Hardware) -> SearchSettings {
+    fn settings(&self, goal: Goal, config: &SearchConfig, hardware: &Hardware) -> SearchSettings {
         SearchSettings {
             objective: goal.name().to_owned(),
             seed: config.seed,
@@ -234,6 +289,24 @@ impl OptimizeArgs {
     }
 }
 
+/// What is made small.
+#[derive(Clone, Copy)]
+enum Goal {
+    /// An objective of orders.
+    Order(&'static dyn Objective),
+    /// An objective of timed plans, with its name.
+    Time(&'static str, Aim),
+}
+
+impl Goal {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Order(goal) => goal.name(),
+            Self::Time(name, _) => name,
+        }
+    }
+}
+
 /// A value, where a plan may break what the objective demands.
 fn value(value: u64) -> String {
     if value == u64::MAX { "none".to_owned() } else { grouped(value) }
@@ -250,7 +323,7 @@ fn rate(evaluations: u64, elapsed: Duration) -> f64 {
 }
 
 /// Where a search stands, in words.
-fn standing(goal: &dyn Objective, progress: Progress, bound: u64) -> String {
+fn standing(goal: Goal, progress: Progress, bound: u64) -> String {
     let Progress { best, start, .. } = progress;
     let gap = match (best, gap(best, bound)) {
         (u64::MAX, _) => String::new(),
@@ -264,7 +337,7 @@ fn standing(goal: &dyn Objective, progress: Progress, bound: u64) -> String {
 struct Follower<'a> {
     task: &'a Task,
     machine: &'a Machine,
-    goal: &'a dyn Objective,
+    goal: Goal,
     floor: &'a Floor,
     /// Set when the best plan meets the bound.
     proven: &'a AtomicBool,

@@ -50,6 +50,10 @@ pub struct Metrics {
     pub fragmentation: IndexMap<String, f64>,
     /// Cycles that each pipe works, spills included.
     pub pipe_busy: Option<IndexMap<String, Cycles>>,
+    /// Picojoules of all ops, spills and the cycles that the plan lasts; `None` when the hardware
+    /// states no energy, some op has no pipe or cycles, or the sum passes 2⁶⁴ − 1.
+    #[serde(default)]
+    pub energy: Option<u64>,
     /// The extra data movement, split by cache, by backed / generated and by cause.
     pub movement: Movement,
 }
@@ -79,6 +83,16 @@ pub fn measure(graph: &Graph, machine: &Machine, plan: &Plan) -> Result<Metrics,
         peak_residency: by_cache().map(|(name, o)| (name, o.peak)).collect(),
         fragmentation: by_cache().map(|(name, o)| (name, o.fragmentation)).collect(),
         pipe_busy: times.as_ref().map(|t| by_pipe(&t.busy)),
+        energy: times.as_ref().and_then(|t| energy(graph, machine, plan, t.makespan)),
         movement,
     })
+}
+
+/// The energy of a plan of that makespan, in picojoules.
+fn energy(graph: &Graph, machine: &Machine, plan: &Plan, makespan: Cycles) -> Option<u64> {
+    let model = machine.energy()?;
+    let ops = graph.nodes().map(|n| model.op(graph, n));
+    let spills = plan.spills.iter().filter_map(|s| graph.buf_by_id(s.buf)).map(|b| model.spill(graph, machine, b));
+    let lasting = model.per_cycle().checked_mul(makespan.0)?;
+    ops.chain(spills).try_fold(lasting, u64::checked_add)
 }
