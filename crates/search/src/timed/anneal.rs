@@ -17,6 +17,9 @@ use crate::ties::Ties;
 
 /// Evaluations after which the rules are varied once.
 const VARY: u64 = 97;
+/// Evaluations after which the whole order is walked anew: a restart keeps evictions that the whole
+/// would decide otherwise.
+const RESYNC: u64 = 200;
 /// The most orders of a front.
 const MOST: usize = 256;
 /// The longest way that a move along the critical path goes, in items.
@@ -95,22 +98,19 @@ impl<'a> Annealer<'a> {
     /// Makes up to `evaluations` further evaluations, fewer when `stop` says so; returns how many are
     /// spent.
     pub(super) fn run(&mut self, evaluations: u64, stop: &dyn Fn() -> bool) -> u64 {
-        let mut made = 0;
-        while made < evaluations && !self.is_done() && !stop() {
-            if self.done.is_multiple_of(16) {
-                self.temperature = self.cooling.at(self.done);
-            }
-            let refreshed = self.timed.refresh(self.hood.order());
+        let first = self.done;
+        while self.done - first < evaluations && !self.is_done() && !stop() {
+            self.temperature = self.cooling.at(self.done);
+            self.done += u64::from(self.timed.refresh(self.hood.order()));
+            self.done += u64::from(self.done % RESYNC < 2 && self.timed.settle(self.hood.order()));
             if self.done % VARY == VARY - 1 {
                 self.vary()
             } else {
                 self.step()
             }
-            let spent = 1 + u64::from(refreshed);
-            made += spent;
-            self.done += spent;
+            self.done += 1;
         }
-        made
+        self.done - first
     }
 
     /// The highest cost that is accepted now.
@@ -179,22 +179,42 @@ impl<'a> Annealer<'a> {
         Candidate { cost, figures, order: self.hood.order().to_vec(), rules: self.timed.rules() }
     }
 
-    /// Notes the current order where it is better than what is known.
+    /// Notes the current order where it is better than what is known, by the figures of a whole walk.
     fn keep(&mut self) {
-        let (cost, goal) = (self.timed.cost(), self.timed.goal());
-        if cost < self.best.cost {
-            self.best = self.candidate();
+        if self.is_better() && self.timed.settle(self.hood.order()) {
+            self.done += 1;
         }
-        let better = self.allowed.as_ref().is_none_or(|a| cost < a.cost);
-        if better && goal.allows(self.timed.figures().moved) {
-            self.allowed = Some(self.candidate());
+        if !self.is_better() {
+            return;
         }
-        let figures = self.timed.figures();
-        if self.collects && !self.front.iter().any(|c| c.figures.dominates(figures)) {
-            self.front.retain(|c| !figures.dominates(c.figures));
+        let (candidate, goal) = (self.candidate(), self.timed.goal());
+        if self.collects && self.is_new() {
+            self.front.retain(|c| !candidate.figures.dominates(c.figures));
             if self.front.len() < MOST {
-                self.front.push(self.candidate());
+                self.front.push(candidate.clone());
             }
         }
+        let better = self.allowed.as_ref().is_none_or(|a| candidate.cost < a.cost);
+        if better && goal.allows(candidate.figures.moved) {
+            self.allowed = Some(candidate.clone());
+        }
+        if candidate.cost < self.best.cost {
+            self.best = candidate;
+        }
+    }
+
+    /// True when the current order beats what is known, as far as its figures go.
+    fn is_better(&self) -> bool {
+        let cost = self.timed.cost();
+        let allowed = self.timed.goal().allows(self.timed.figures().moved);
+        cost < self.best.cost
+            || (allowed && self.allowed.as_ref().is_none_or(|a| cost < a.cost))
+            || (self.collects && self.is_new())
+    }
+
+    /// True when no order of the front beats the current one in every figure.
+    fn is_new(&self) -> bool {
+        let figures = self.timed.figures();
+        !self.front.iter().any(|c| c.figures.dominates(figures))
     }
 }

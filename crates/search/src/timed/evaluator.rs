@@ -23,6 +23,8 @@ pub(super) struct Timed<'a> {
     age: u32,
     cost: u64,
     probed: u64,
+    /// True while the figures are those of a walk of the whole order.
+    exact: bool,
 }
 
 impl<'a> Timed<'a> {
@@ -35,6 +37,7 @@ impl<'a> Timed<'a> {
             age: STALE,
             cost: 0,
             probed: 0,
+            exact: false,
         }
     }
 
@@ -60,6 +63,17 @@ impl<'a> Timed<'a> {
         self.decoder.figures()
     }
 
+    /// Makes the figures those of a walk of the whole order; true when that took one.
+    pub(super) fn settle(&mut self, order: &[ItemIx]) -> bool {
+        let walks = !self.exact;
+        if walks {
+            let figures = self.decoder.reset(order, &mut ());
+            self.cost = self.decoder.goal.cost(figures);
+            self.exact = true;
+        }
+        walks
+    }
+
     /// Finds the path of the current order, if the one known is old; true when that took a walk.
     pub(super) fn refresh(&mut self, order: &[ItemIx]) -> bool {
         let stale = self.age >= STALE;
@@ -81,9 +95,8 @@ impl<'a> Timed<'a> {
 
 impl Evaluator for Timed<'_> {
     fn reset(&mut self, order: &[ItemIx]) -> u64 {
-        let figures = self.decoder.reset(order, &mut ());
-        self.age = STALE;
-        self.cost = self.decoder.goal.cost(figures);
+        (self.age, self.exact) = (STALE, false);
+        self.settle(order);
         self.cost
     }
 
@@ -95,7 +108,7 @@ impl Evaluator for Timed<'_> {
 
     fn commit(&mut self, _order: &[ItemIx], change: Change<'_>) {
         self.decoder.commit(change.first);
-        self.cost = self.probed;
+        (self.cost, self.exact) = (self.probed, false);
         self.age += 1;
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Work {
     pub tail: u64,
 }
 
-/// A buffer that a step needs resident.
+/// A buffer that a step needs resident, or at least alive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     /// The buffer, by its place in [`Program::bufs`].
