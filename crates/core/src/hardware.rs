@@ -480,11 +480,6 @@ impl Machine {
     /// What is kept from buffers, in caches that the graph names.
     pub fn reservations(&self) -> &[Reserved] {
         &self.reservations
-        if !unknown.is_empty() {
-            return Err(unknown);
-        }
-        let energy = Energy::resolve(graph, hardware, &pipe_names);
-        Ok(Self { caches, pipe_names, spill_cost: hardware.spill_cost, energy })
     }
 
     /// A cache.

@@ -120,8 +120,10 @@ fn points(program: &Program<'_>, plans: Vec<Plan>) -> Result<Vec<FrontPoint>, Ti
     let (graph, machine) = (program.model.graph(), program.model.machine());
     let mut kept: Vec<(Figures, Plan)> = Vec::new();
     for plan in plans {
-        let plan = polished(graph, machine, plan);
-        let figures = figures(program, &plan)?;
+        let retimed = polished(graph, machine, plan.clone());
+        // A reload that comes earlier may come into a reservation; then the plan stays as it was.
+        let plan = if check(graph, machine, &retimed).is_valid() { retimed } else { plan };
+        let Ok(figures) = figures(program, &plan) else { continue };
         if check(graph, machine, &plan).is_valid() && !kept.iter().any(|(k, _)| k.dominates(figures)) {
             kept.retain(|(k, _)| !figures.dominates(*k));
             kept.push((figures, plan));

@@ -1,6 +1,7 @@
 //! What the decoder walks: the items of a model as steps with their pipes, cycles and buffers.
 
 use crate::model::{ItemIx, Model};
+use spillbench_core::hardware::smallest_capacities;
 use spillbench_core::index::{BufIx, NodeIx, PipeIx};
 use spillbench_core::{Cycles, Graph, NodeKind};
 use std::ops::Range;
@@ -110,10 +111,16 @@ impl<'a> Program<'a> {
         if !graph.has_timing() {
             return Err(Untimed::NoTiming);
         }
+        let least = smallest_capacities(graph);
         let rooms = graph.caches().map(|c| {
             let cache = model.machine().cache(c);
+            // What is reserved at any time is left alone throughout, where that leaves enough to walk
+            // at all; otherwise plans that touch it are refused when they are checked.
+            let reserved = model.machine().reservations().iter().filter(|r| r.cache == c);
+            let usable = reserved.fold(cache.capacity.0, |left, r| left.saturating_sub(r.bytes.0));
+            let capacity = if usable >= least[c].0.0 { usable } else { cache.capacity.0 };
             let (pipe_in, pipe_out) = (cache.spill_in_pipe.index(), cache.spill_out_pipe.index());
-            Room { capacity: cache.capacity.0, pipe_in, pipe_out }
+            Room { capacity, pipe_in, pipe_out }
         });
         let pipes = model.machine().pipe_names().len();
         let mut program = Self {

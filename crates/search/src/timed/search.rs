@@ -265,7 +265,8 @@ impl<'a> Course<'a> {
     fn end(mut self) -> Result<TimedFound, TimedError> {
         if let Some((_, plan, _)) = &self.best {
             let (graph, machine) = (self.program.model.graph(), self.program.model.machine());
-            self.offer(polished(graph, machine, plan.clone()))?;
+            // A reload that comes earlier may come into a reservation; then the plan stays as it was.
+            let _ = self.offer(polished(graph, machine, plan.clone()));
         }
         let least = self.least.map_or(u64::MAX, |l| l.0);
         let limit = self.goal.limit;
