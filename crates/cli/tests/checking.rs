@@ -176,7 +176,7 @@ fn broken_plan_files_are_placed() {
     }
     let document = place.text("plans/example_plan.json");
     place.put("plans/example_plan.json", document.replace("\"schedule\": [", "\"schedule\": [\"x\","));
-    assert_snapshot!(place.refused("check example.json --plan plans/example_plan.json"), @r#"error: plans/example_plan.json: line 143, column 18: invalid type: string "x", expected u64"#);
+    assert_snapshot!(place.refused("check example.json --plan plans/example_plan.json"), @r#"error: plans/example_plan.json: line 144, column 18: invalid type: string "x", expected u64"#);
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn unknown_names_get_the_nearest() {
     let place = Place::with_example();
     assert_snapshot!(place.refused("inspect example.json --hardware davincy"), @r#"
     error: there is no preset or file "davincy"
-    help: did you mean "davinci"? (known: davinci, davinci-unbounded)
+    help: did you mean "davinci"? (known: davinci, davinci-unbounded, davinci-energy)
     "#);
     assert_snapshot!(place.refused("inspect example.json --normalize mem"), @r#"
     error: there is no level of normalising "mem"
