@@ -61,7 +61,7 @@ fn the_worked_example_is_explained() {
       victims            8  by the same policy without addresses, beyond that
       fragmentation      0  this plan, beyond that
 
-    Single changes, each planned: 5 of 22 changes save, the first most
+    Single changes, each planned: 5 of 25 changes save, the first most
       change      to                     moved  saved          spills  makespan  cycles saved
       capacity    UB=13                      0     12  100.0%       0        25           329
       capacity    UB=20                      0     12  100.0%       0        25           329

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 const DOCUMENT: &str = "matmul-zigzag-3x8x5_plan.json";
 
-/// Starts a search that goes on until it is ended.
+/// Starts a search that goes on until it is ended: L1 is so small that no plan meets the bound.
 fn start(place: &Place, seed: u64) -> Child {
     let graph = shipped("matmul-zigzag-3x8x5.json");
-    let line = format!("--time 60s --jobs 1 --islands 1 --start breadth-first --out plans --seed {seed}");
+    let line =
+        format!("--capacity L1=1536 --time 60s --jobs 1 --islands 1 --start breadth-first --out plans --seed {seed}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_spillbench"));
     command.arg("optimize").arg(graph).args(line.split(' ')).current_dir(place.path("."));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -29,7 +30,7 @@ fn wait_for_plan(place: &Place) {
 }
 
 fn check(place: &Place) -> common::Ran {
-    place.run(&format!("check {} --plan plans", shipped("matmul-zigzag-3x8x5.json").display()))
+    place.run(&format!("check {} --capacity L1=1536 --plan plans", shipped("matmul-zigzag-3x8x5.json").display()))
 }
 
 #[test]
@@ -56,7 +57,8 @@ fn a_killed_search_leaves_a_valid_plan_each_time() {
 fn a_document_counts_whatever_the_texts_beside_it_are() {
     let place = Place::new();
     let graph = shipped("matmul-zigzag-3x8x5.json");
-    let plan = |order: &str| place.good(&format!("plan {} --order {order} --out plans", graph.display()));
+    let plan =
+        |order: &str| place.good(&format!("plan {} --capacity L1=1536 --order {order} --out plans", graph.display()));
     plan("breadth-first");
     let schedule = place.text("plans/matmul-zigzag-3x8x5_schedule.txt");
     plan("id");

@@ -215,7 +215,7 @@ fn garbage_is_refused_at_once_whatever_its_size() {
     help: a graph is {"Nodes": [...], "Edges": [[from, to], ...]} or a CSV pair; `spillbench convert` turns one into the other
     "#);
     std::fs::File::create(place.path("huge.json")).unwrap().set_len(3 << 30).unwrap();
-    assert_snapshot!(place.refused("inspect huge.json"), @"error: huge.json: is larger than 2147483648 bytes (2 GiB), the most that is read");
+    assert_snapshot!(place.refused("inspect huge.json"), @"error: huge.json: is larger than 2147483648 bytes, the most that is read");
     // A document that begins well and turns to garbage within what is looked at.
     let mut text = b"{\"Nodes\":[".to_vec();
     text.resize(200_000, b'x');

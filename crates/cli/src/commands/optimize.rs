@@ -38,15 +38,16 @@ use std::time::{Duration, Instant};
     spillbench optimize Conv_Case0.json --objective makespan --max-movement +5% --out plans/\n  \
     spillbench optimize Conv_Case0.json --objective weighted 1:2\n  \
     spillbench optimize Conv_Case0.json --pareto --out front/\n\n\
-    makespan, weighted and energy first search for little movement, with 15 % of the time or half of the\n\
-    evaluations, and go on from there. --max-movement +P% is relative to the least movement found then.\n\
-    With --evaluations and without --time, the result depends on nothing but the arguments; --jobs only\n\
-    says how many threads work. Ctrl-C ends the search with the best plan so far, a second one at once.\n\
-    However it ends, <TASK>_plan.json in the --out directory holds the best plan whole; a process that is\n\
-    killed may leave text files of two plans, which check notices.\n\n\
+    makespan, weighted and energy first search for little movement, with 15 % of the time or half\n\
+    of the evaluations, and go on from there. --max-movement +P% is relative to the least movement\n\
+    found then.\n\n\
+    With --evaluations and without --time, the result depends on nothing but the arguments; --jobs\n\
+    only says how many threads work. Ctrl-C ends the search with the best plan so far, a second one\n\
+    at once. However it ends, <TASK>_plan.json in the --out directory holds the best plan whole; a\n\
+    process that is killed may leave text files of two plans, which check notices.\n\n\
     The bound holds for every schedule: for movement a quick one by partition, unless --bound-file\n\
-    brings a better; for peak the operands of one op; for makespan\n\
-    the busiest pipe with what must stand before and behind its work, without spills; else 0. The gap is best - bound, over best.")]
+    brings a better; for peak the operands of one op; for makespan the busiest pipe with what must\n\
+    stand before and behind its work, without spills; else 0. The gap is best - bound, over best.")]
 pub struct OptimizeArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -107,8 +108,9 @@ pub struct OptimizeArgs {
 struct Optimized<'a> {
     task: &'a str,
     objective: &'a str,
-    start: u64,
-    best: u64,
+    /// Null where the start is no plan that the objective allows.
+    start: Option<u64>,
+    best: Option<u64>,
     /// No plan under any schedule has less.
     bound: u64,
     /// `best - bound` over `best`.
@@ -205,8 +207,8 @@ impl OptimizeArgs {
             console.json(&Optimized {
                 task,
                 objective,
-                start,
-                best,
+                start: found.progress.start(),
+                best: found.progress.best(),
                 bound,
                 gap,
                 evaluations,

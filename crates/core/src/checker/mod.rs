@@ -30,9 +30,10 @@
 //!    buffer happens between an `OUT` and its `IN`. Offenders: pairs of node and buffer.
 //! 4. **Bounds.** Every segment has an address and lies inside its cache:
 //!    `offset + size ≤ capacity`, less what the hardware reserves at any position of the segment (see
-//!    [`crate::reservation`]; here by the positions of the plan). Offenders: segments that end past
-//!    their cache or in what is reserved, buffers without an initial offset, memory entries that repeat a buffer or name one that the graph lacks. (That
-//!    the memory file lists every buffer once belongs here: it is where addresses come from, while
+//!    `Machine::reservations`; here by the positions of the plan). Offenders: segments that end past
+//!    their cache or in what is reserved, buffers without an initial offset, memory entries that repeat
+//!    a buffer or name one that the graph lacks. (That the memory file lists every buffer once belongs
+//!    here: it is where addresses come from, while
 //!    rule 1 speaks of the schedule.)
 //! 5. **Overlap.** Two segments of one cache that overlap in time do not overlap in address.
 //!    Offenders: segments that are in conflict with at least one other, not pairs.
