@@ -197,7 +197,7 @@ impl OptimizeArgs {
             // What is printed is to depend on the arguments only.
             floor.wait();
         }
-        let Progress { evaluations, best, start } = found.progress;
+        let Progress { evaluations, best, .. } = found.progress;
         let bound = floor.value();
         if self.json {
             let (task, objective) = (task.name.as_str(), goal.name());
