@@ -141,6 +141,14 @@ impl Console {
         if shown { Progress::later(what, steps) } else { Progress { bar: ProgressBar::hidden(), done: None } }
     }
 
+    /// As [`Console::progress`], for work that may take minutes: where no progress can be shown, a
+    /// note says after a while what goes on, unless `-q` was given.
+    pub fn long_progress(&self, what: &'static str) -> Progress {
+        let quiet = self.verbosity == Verbosity::Quiet;
+        let shown = self.verbosity == Verbosity::Normal && io::stderr().is_terminal();
+        if quiet || shown { self.progress(what, 1) } else { Progress::noted_later(what) }
+    }
+
     /// Sends what is buffered.
     ///
     /// # Errors
@@ -178,6 +186,18 @@ impl Progress {
             }
         });
         Self { bar, done: Some((sender, waiter)) }
+    }
+
+    /// One note instead of a bar.
+    fn noted_later(what: &'static str) -> Self {
+        let (sender, receiver) = mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            if receiver.recv_timeout(Self::PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                // Nothing can be done when standard error is closed.
+                let _ = writeln!(io::stderr().lock(), "note: still {what}");
+            }
+        });
+        Self { bar: ProgressBar::hidden(), done: Some((sender, waiter)) }
     }
 
     /// Says where the work stands.

@@ -149,6 +149,13 @@ pub fn covered(cover: Cover) -> &'static str {
     }
 }
 
+/// Says that a bound leaves the reservations of the hardware out, where there are some.
+pub fn note_reservations(hardware: &Hardware, console: &Console) {
+    if !hardware.reservations.is_empty() {
+        console.note("the bound knows of no reservation: it is true, and lower than it could be");
+    }
+}
+
 /// How far a plan is from its bound, in a sentence; `None` where no bound was asked for.
 pub fn gap(gap: &Gap, when: When) -> Option<String> {
     let (Some(bound), Some(more), Some(kind), Some(cover)) = (gap.bound, gap.gap, gap.bound_kind, gap.bound_cover)

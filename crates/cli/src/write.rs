@@ -118,14 +118,17 @@ impl OneFile {
     /// A file at `path`.
     ///
     /// # Errors
-    /// When its directory cannot be made, or it names no file.
+    /// When its directory cannot be made or written, or it names no file.
     pub fn new(path: &Path) -> Result<Self, CliError> {
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
         if name.is_empty() {
             let what = format!("{} names no file", path.display());
             return Err(CliError::usage(what, "give the path of a file to write"));
         }
-        Ok(Self { files: FileSet::new(path.parent().unwrap_or(Path::new("")))?, name })
+        let directory = path.parent().unwrap_or(Path::new(""));
+        // A file written aside and dropped shows whether there can be one.
+        FileSet::new(directory)?.add(&name, b"")?;
+        Ok(Self { files: FileSet::new(directory)?, name })
     }
 
     /// Writes it.

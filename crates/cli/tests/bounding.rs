@@ -241,3 +241,49 @@ fn public_graphs_have_the_known_bounds() {
         assert_eq!(certified["bound"], Value::from(bound), "{name} {level}");
     }
 }
+
+#[test]
+fn options_that_cannot_be_kept_are_refused_before_any_search() {
+    let place = worked_example();
+    let exact = place.refused("bound example.json --schedule s.txt --exact --reserve UB:1@1..6");
+    assert!(exact.contains("an exact search does not keep to reservations"), "{exact}");
+    let time = place.refused("bound example.json --covers every-order --time 5s");
+    assert!(time.contains("limited in states, not in time\nhelp: give --nodes N"), "{time}");
+    let time = place.refused("bound example.json --time 5s");
+    assert!(time.contains("nothing is searched"), "{time}");
+    let taken = place.refused("bound example.json --certificate .");
+    assert!(taken.contains("names no file") || taken.contains("directory"), "{taken}");
+    std::fs::create_dir(place.path("taken")).unwrap();
+    let taken = place.refused("bound example.json --certificate taken");
+    assert!(taken.contains("a directory has that name"), "{taken}");
+    let coarse = |bytes: &str| place.refused(&format!("partition example.json --total 20 --granularity {bytes}"));
+    for bytes in ["0", "21"] {
+        assert!(coarse(bytes).contains(&format!("--granularity {bytes} gives no capacities within 20 bytes")));
+    }
+}
+
+#[test]
+fn bounds_say_that_they_leave_reservations_out() {
+    let place = worked_example();
+    let lines = ["bound", "plan", "explain", "compare"];
+    for command in lines {
+        let ran = place.run(&format!("{command} example.json --schedule s.txt --reserve UB:1@1..6"));
+        assert_eq!(ran.status, 0, "{command}: {}", ran.err);
+        assert!(ran.err.contains("the bound knows of no reservation"), "{command}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_certificate_beside_an_exact_search_is_of_the_flow_bound() {
+    let place = worked_example();
+    let out = place.good("bound example.json --schedule s.txt --capacity UB=10 --exact --certificate c.json");
+    assert!(out.contains("Certificate: c.json (of the flow bound, not of what --exact proves)"), "{out}");
+}
+
+#[test]
+fn a_step_past_all_capacities_makes_all_the_room_there_is() {
+    let place = worked_example();
+    let line = "sensitivity example.json --schedule s.txt --capacity UB=10 --json --step 18446744073709551615";
+    let found = json(&place.good(line));
+    assert_eq!(found["caches"][0]["movement_with_more"], Value::from(0));
+}

@@ -44,13 +44,14 @@ pub struct BoundArgs {
     #[arg(long)]
     exact: bool,
     /// Search nodes at most; with every-order, states [default: 1,000,000 nodes without --time;
-    /// 60,000,000 states]
-    #[arg(long, value_name = "N", alias = "limit-nodes")]
+    /// 60,000,000 states, which may take minutes]
+    #[arg(long, value_name = "N", visible_alias = "states", alias = "limit-nodes")]
     nodes: Option<u64>,
     /// How long --exact may search, such as 500ms, 60s or 5m
-    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "exact")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     time: Option<Duration>,
-    /// Write what proves the bound into this file, for `spillbench certify`
+    /// Write what proves the bound into this file, for `spillbench certify`; with --exact, the flow
+    /// bound, not what the search proves
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
     /// Write the best plan of --exact into this directory, in the files of `spillbench plan`
@@ -73,13 +74,18 @@ impl BoundArgs {
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
         let cover = resolve::cover(&self.covers)?;
         self.check(cover)?;
+        let hardware = resolve::hardware(&self.hardware)?;
+        if self.exact && !hardware.reservations.is_empty() {
+            let help = "search without --reserve, or give --covers alone for a bound";
+            return Err(CliError::usage("an exact search does not keep to reservations", help));
+        }
         // A directory that cannot be made is told before any work.
         let files = self.out.as_ref().map(FileSet::new).transpose()?;
         let certificate = self.certificate.as_deref().map(OneFile::new).transpose()?;
-        let hardware = resolve::hardware(&self.hardware)?;
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
+        report::note_reservations(&hardware, console);
         let started = Instant::now();
         let found = self.bound((&task, &machine, &schedule), cover, &hardware, console)?;
         let least = match &found {
@@ -128,6 +134,13 @@ impl BoundArgs {
             let what = "--nodes limits a search, and nothing is searched";
             return Err(CliError::usage(what, "give --exact or --covers every-order, or leave --nodes out"));
         }
+        if self.time.is_some() && !self.exact {
+            let (what, help) = match cover {
+                Cover::EveryOrder => ("a bound over every order is limited in states, not in time", "give --nodes N"),
+                _ => ("--time limits a search, and nothing is searched", "give --exact, or leave --time out"),
+            };
+            return Err(CliError::usage(what, help));
+        }
         Ok(())
     }
 
@@ -138,12 +151,13 @@ impl BoundArgs {
         hardware: &Hardware,
         console: &Console,
     ) -> Result<Found, CliError> {
-        let _progress = console.progress("bounding", 1);
         let found = if cover == Cover::EveryOrder {
+            let _progress = console.long_progress("bounding over all orders (--nodes N limits the states)");
             let mut limits = Limits::default();
             limits.states = self.nodes.unwrap_or(limits.states);
             across_orders(&task.graph, machine, &limits).map(Found::Orders)
         } else {
+            let _progress = console.progress("bounding", 1);
             bound(&task.graph, machine, schedule, cover).map(Found::Flow)
         };
         found.map_err(|e| resolve::run_error(task, hardware, e.into()))
@@ -182,7 +196,9 @@ impl BoundArgs {
             Found::Orders(bound) => set_grid(task, bound),
         })?;
         console.line(statement(cover, found.kind(), found.value()))?;
-        self.certificate.as_deref().map_or(Ok(()), |file| console.line(format_args!("Certificate: {}", file.display())))
+        let of = if self.exact { " (of the flow bound, not of what --exact proves)" } else { "" };
+        let certificate = self.certificate.as_deref();
+        certificate.map_or(Ok(()), |file| console.line(format_args!("Certificate: {}{of}", file.display())))
     }
 }
 

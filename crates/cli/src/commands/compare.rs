@@ -5,7 +5,7 @@ use crate::analysis::run::{Figures, Run, milliseconds};
 use crate::args::{GRAPH_HELP, GapArgs, HardwareArgs, LogArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
-use crate::report::{Grid, grouped};
+use crate::report::{self, Grid, grouped};
 use crate::resolve::{self, Task};
 use crate::trace::DecisionLog;
 use clap::Args;
@@ -92,6 +92,9 @@ impl CompareArgs {
         let mut tables = Vec::with_capacity(ready.len());
         for (ready, runs) in ready.iter().zip(runs.chunks(policies.len().max(1))) {
             tables.push(rows(ready, &policies, runs, &gaps(ready, runs, when, &hardware, console)?));
+        }
+        if tables.iter().flatten().any(|row| row.gap.bound.is_some()) {
+            report::note_reservations(&hardware, console);
         }
         if self.json {
             console.json(&Comparison { hardware: &hardware, rows: tables.into_iter().flatten().collect() })?;

@@ -124,6 +124,9 @@ impl ExplainArgs {
         let best = best.map(|schedule| schedule.normalized(&task.graph, normalize));
         let excess = excess(inputs, &policy, &run, (best.as_ref(), when))
             .map_err(|e| resolve::run_error(&task, &hardware, e))?;
+        if excess.gap.bound.is_some() {
+            report::note_reservations(&hardware, console);
+        }
         let top = if self.all { usize::MAX } else { self.top };
         let explanation = explain(&task.graph, &machine, &run, &collector, top)
             .map_err(|e| resolve::run_error(&task, &hardware, e))?;

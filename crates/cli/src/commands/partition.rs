@@ -138,6 +138,10 @@ impl PartitionArgs {
         // Shares of the total, rounded down, so that they add up to no more than it.
         let scaled = |c| Bytes((capacity(c) * u128::from(total.0) / given.max(1)) as u64);
         let default: Vec<Bytes> = caches.iter().map(scaled).collect();
+        if let Some(granularity) = self.granularity.filter(|&g| g.0 == 0 || g > total) {
+            let what = format!("--granularity {granularity} gives no capacities within {}", grouped_bytes(total));
+            return Err(CliError::usage(what, "give a granularity from 1 byte to the total"));
+        }
         let granularity = self.granularity.unwrap_or_else(|| Bytes((total.0 / 128).max(1).next_power_of_two()));
         let (hardware, schedule, policy) = (&hardware, &schedule, &policy);
         let problem = Problem { task: &task, hardware, schedule, policy, caches, total };

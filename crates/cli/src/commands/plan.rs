@@ -104,6 +104,9 @@ impl PlanArgs {
         let gap = Bounds::new((&task.graph, &machine, &schedule), when).of(&plan, moved);
         let gap = gap.map_err(|e| resolve::run_error(&task, &hardware, e))?;
         drop(bounding);
+        if gap.bound.is_some() {
+            report::note_reservations(&hardware, console);
+        }
         let document = PlanDocument { task: task.name.clone(), settings: Some(settings.clone().into()), plan, metrics };
         let written = files.map(|files| write(files, &document)).transpose()?;
         let shown = Shown { task: &task, settings: &settings, document: &document, verdict: &verdict, gap, when };

@@ -4,7 +4,7 @@ use crate::analysis::run::{Run, RunError};
 use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
-use crate::report::{Grid, grouped, grouped_bytes};
+use crate::report::{self, Grid, grouped, grouped_bytes};
 use crate::resolve::{self, Task};
 use clap::Args;
 use rayon::prelude::*;
@@ -105,15 +105,15 @@ impl SensitivityArgs {
             ModelError::Misfit(misfits) => resolve::misfit(&task, &hardware, misfits),
             other => CliError::usage(other.to_string(), "give the schedule of this graph"),
         })?;
-        if !hardware.reservations.is_empty() {
-            console.note("the bound knows of no reservation: it is true, and lower than it could be");
-        }
+        report::note_reservations(&hardware, console);
         let working = console.progress("pricing", 1);
         let moved = |hardware: &Hardware| movement(&task, hardware, &schedule, &policy);
         let movement = moved(&hardware)?.ok_or(RunError::Plan(PlanError::Misfit(Vec::new())));
         let movement = movement.map_err(|e| resolve::run_error(&task, &hardware, e))?;
         let price = |(cache, model): (CacheIx, &CacheModel)| {
             let found = sensitivity(model, Bytes(self.step));
+            // A step past what is unbounded makes no more room.
+            let more = model.capacity.0.saturating_add(self.step).min(Hardware::UNBOUNDED.max(model.capacity).0);
             let at = |capacity: Option<u64>| {
                 capacity.map_or(Ok(None), |bytes| moved(&with(&hardware, task.graph.cache_name(cache), bytes)))
             };
@@ -125,7 +125,7 @@ impl SensitivityArgs {
                 bound_saved_by_more: found.saved_by_more,
                 bound_cost_of_less: found.cost_of_less,
                 movement,
-                movement_with_more: at(model.capacity.0.checked_add(self.step))?,
+                movement_with_more: at(Some(more))?,
                 movement_with_less: at(model.capacity.0.checked_sub(self.step).filter(|&less| less > 0))?,
             })
         };
