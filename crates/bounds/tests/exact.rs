@@ -171,6 +171,27 @@ fn the_worked_example_of_the_specification_costs_twelve() {
     assert_eq!((exact.movement.0, exact.bound.0), (12, 12));
 }
 
+#[test]
+fn a_hard_cache_gets_what_an_easy_one_leaves() {
+    let mut builder = GraphBuilder::new();
+    builder.alloc(0, 0, 6, "UB").op(1, "COPY_IN", "MTE2", 1, &[0]).alloc(2, 1, 6, "UB");
+    builder.op(3, "COPY_IN", "MTE2", 1, &[1]).op(4, "EXP", "VECTOR", 1, &[0]).free(5, 0, 6, "UB");
+    builder.op(6, "EXP", "VECTOR", 1, &[1]).free(7, 1, 6, "UB").alloc(8, 2, 1, "L1").free(9, 2, 1, "L1");
+    for (from, to) in [(0, 1), (1, 4), (4, 5), (2, 3), (3, 6), (6, 7), (8, 9)] {
+        builder.edge(from, to);
+    }
+    let graph = builder.build().unwrap().0;
+    let mut hardware = Hardware::default();
+    hardware.set_capacity("UB", Bytes(10)).unwrap();
+    let machine = Machine::resolve(&graph, &hardware).unwrap();
+    let schedule = Schedule::from_ids(&graph, &[0, 1, 2, 4, 5, 3, 6, 7, 8, 9].map(Id)).unwrap();
+    let alone = exact(&graph, &machine, &schedule, Limits::nodes(1000)).unwrap();
+    assert!(alone.is_optimal() && alone.nodes > 2);
+    // Half of the nodes is too little for UB; L1 takes none of the other half.
+    let shared = exact(&graph, &machine, &schedule, Limits::nodes(alone.nodes + 2)).unwrap();
+    assert!(shared.is_optimal() && shared.nodes <= alone.nodes + 2, "{} and {}", alone.nodes, shared.nodes);
+}
+
 /// Values published elsewhere, where `SPILLBENCH_DATA` has the graphs.
 #[test]
 fn flash_attention_in_id_order_moves_3584_at_best() {

@@ -92,15 +92,11 @@ pub enum ExactError {
 pub fn exact(graph: &Graph, machine: &Machine, schedule: &Schedule, limits: Limits) -> Result<Exact, ExactError> {
     let models = models(graph, machine, schedule, Cover::Schedule)?;
     let mut budget = Budget::new(limits);
-    let mut solved: Vec<(Stretches, Solved)> = Vec::with_capacity(models.len());
-    for (done, model) in models.iter().enumerate() {
-        let stretches = Stretches::new(graph, schedule, model);
-        // The caches share what is left, so that a hard one leaves something to the others.
-        let mut part = budget.share(models.len() - done);
-        let result = Search::new(&stretches).run(&mut part);
-        budget.give_back(&part);
-        solved.push((stretches, result));
-    }
+    let stretches: Vec<_> = models.iter().map(|model| Stretches::new(graph, schedule, model)).collect();
+    let mut searches: Vec<_> = stretches.iter().map(Search::new).collect();
+    share_out(&mut searches, &mut budget);
+    let results: Vec<_> = searches.into_iter().map(Search::finish).collect();
+    let solved: Vec<(Stretches, Solved)> = stretches.into_iter().zip(results).collect();
     let sum = |of: fn(&Solved) -> u64| Bytes(solved.iter().fold(0, |s, (_, r)| of(r).saturating_add(s)));
     let share = |(stretches, result): &(Stretches, Solved)| ExactCache {
         cache: graph.cache_name(stretches.cache).to_owned(),
@@ -117,4 +113,20 @@ pub fn exact(graph: &Graph, machine: &Machine, schedule: &Schedule, limits: Limi
         nodes: budget.used,
         plan: emit::plan(graph, schedule, &solved)?,
     })
+}
+
+/// Runs the searches one after the other, in rounds, each with an even share of what is left, so that
+/// a hard cache leaves something to the others and gets what easy ones leave.
+fn share_out(searches: &mut [Search<'_>], budget: &mut Budget) {
+    let mut open: Vec<_> = searches.iter_mut().collect();
+    // The last of a round has all that is left, so that each round closes a search or the budget.
+    while !open.is_empty() && !budget.spent() {
+        let parts = open.len();
+        for (done, search) in open.iter_mut().enumerate() {
+            let mut part = budget.share(parts - done);
+            search.run(&mut part);
+            budget.give_back(&part);
+        }
+        open.retain(|search| search.is_open());
+    }
 }

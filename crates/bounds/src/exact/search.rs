@@ -83,15 +83,17 @@ impl<'a> Search<'a> {
         let cost = of.cost(&keep);
         let offsets = one_by_one(of, &keep);
         let best = Solved { keep, offsets, cost, bound: 0, flow: 0, no_goods: 0 };
-        let open = BinaryHeap::new();
         let grain = of.list.iter().fold(0, |grain, g| gcd(grain, g.cost.0)).max(1);
-        Self { of, decisions: Vec::new(), open, no_goods: Vec::new(), grain, best, doubt: u64::MAX }
+        let (decisions, open) = (Vec::new(), BinaryHeap::new());
+        let mut search = Self { of, decisions, open, no_goods: Vec::new(), grain, best, doubt: u64::MAX };
+        let root = search.relax(&vec![State::Free; of.list.len()]);
+        search.best.flow = root.as_ref().map_or(0, |r| r.dual);
+        search.push_open(root.map_or(0, |r| r.bound), 0, ROOT);
+        search
     }
 
-    pub fn run(mut self, budget: &mut Budget) -> Solved {
-        let root = self.relax(&vec![State::Free; self.of.list.len()]);
-        self.best.flow = root.as_ref().map_or(0, |r| r.dual);
-        self.open.push(Reverse((root.map_or(0, |r| r.bound), Reverse(0), ROOT)));
+    /// Searches on until nothing is left to search or of the budget.
+    pub fn run(&mut self, budget: &mut Budget) {
         while let Some(&Reverse((bound, Reverse(depth), node))) = self.open.peek() {
             // Best first: the rest is no better.
             if bound >= self.best.cost || !budget.take() || self.decisions.len() > OPEN_LIMIT {
@@ -100,6 +102,15 @@ impl<'a> Search<'a> {
             self.open.pop();
             self.expand(bound, depth, node, budget);
         }
+    }
+
+    /// True when searching on may find or prove more.
+    pub fn is_open(&self) -> bool {
+        self.open.peek().is_some_and(|o| o.0.0 < self.best.cost) && self.decisions.len() <= OPEN_LIMIT
+    }
+
+    /// What is known now.
+    pub fn finish(mut self) -> Solved {
         let open = self.open.peek().map_or(u64::MAX, |o| o.0.0);
         self.best.bound = self.best.cost.min(open).min(self.doubt).max(self.best.flow.min(self.best.cost));
         self.best.no_goods = self.no_goods.len();
@@ -118,6 +129,8 @@ impl<'a> Search<'a> {
                 self.branch_on_set(&set, &states, bound, depth, node);
                 self.no_goods.push(set);
             }
+            // What the budget cut short is tried again with the next one.
+            Tried::Unknown if budget.spent() => self.push_open(bound, depth, node),
             Tried::Unknown if cost <= bound => self.doubt = self.doubt.min(bound),
             Tried::Packs if cost <= bound => {}
             Tried::Packs | Tried::Unknown => self.branch_on_one(&states, &relaxed, bound, depth, node),
