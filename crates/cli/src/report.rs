@@ -156,10 +156,31 @@ pub fn note_reservations(hardware: &Hardware, console: &Console) {
     }
 }
 
+/// Says which pipes of the energy model neither graph nor hardware knows, and when the energy of a
+/// plan is too large to be told.
+pub fn note_energy(machine: &Machine, hardware: &Hardware, metrics: Option<&Metrics>, console: &Console) {
+    let Some(energy) = &hardware.energy else { return };
+    let unknown = |pipe: &&String| !machine.pipe_names().contains(pipe) && !hardware.pipes.contains(pipe);
+    let unknown: Vec<_> = energy.per_busy_cycle.keys().filter(unknown).map(|p| Shown(p).to_string()).collect();
+    if !unknown.is_empty() {
+        console.note(format_args!("energy.per_busy_cycle: no op and no spill uses the pipe {}", unknown.join(", ")));
+    }
+    if metrics.is_some_and(|m| m.energy.is_none_or(|e| e == u64::MAX) && m.makespan.is_some()) {
+        console.note("the energy of the plan passes 2^64-1 pJ and is left out");
+    }
+}
+
+/// Why a bound of a schedule may say nothing of its plan. Of all that the planner does, only retiming
+/// moves ops.
+pub const UNCOVERED: &str = "retiming changed the order of ops, so the bound of the schedule does not cover the plan";
+
 /// How far a plan is from its bound, in a sentence; `None` where no bound was asked for.
 pub fn gap(gap: &Gap, when: When) -> Option<String> {
     let (Some(bound), Some(more), Some(kind), Some(cover)) = (gap.bound, gap.gap, gap.bound_kind, gap.bound_cover)
     else {
+        if gap.uncovered {
+            return Some(format!("No lower bound: {UNCOVERED}."));
+        }
         let most = grouped(When::AUTO_GAPS as u64);
         return (when == When::Auto)
             .then(|| format!("No lower bound: more than {most} gaps between uses; --bound always computes it."));

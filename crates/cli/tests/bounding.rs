@@ -64,6 +64,14 @@ fn the_least_movement_is_found_and_its_plan_is_valid() {
     Optimal: the plan found moves 12 bytes, and none that keeps this schedule moves less (3 search nodes).
     ");
     assert!(place.good("check example.json --capacity UB=10 --plan plans").starts_with("valid:"));
+    let document = json(&place.text("plans/example_plan.json"));
+    let settings = &document["settings"];
+    assert_eq!(
+        (&settings["exact_nodes"], &settings["hardware"]["caches"]["UB"]["capacity"]),
+        (&1_000_000.into(), &10.into())
+    );
+    // The hardware of the plan is that of what is done with it.
+    assert!(place.good("timing example.json --plan plans").contains("UB=10"));
     let found = json(&place.good(&format!("{line} --json --nodes 5000")));
     assert_eq!(found["exact"]["optimal"], Value::from(true));
     assert_eq!((&found["exact"]["extra_movement"], &found["exact"]["bound"]), (&Value::from(12), &Value::from(12)));

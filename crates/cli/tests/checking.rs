@@ -126,6 +126,35 @@ fn hardware_that_differs_under_one_name_is_told_apart() {
 }
 
 #[test]
+fn a_plan_made_without_energies_is_not_accused_of_its_figures() {
+    let place = planned();
+    let line = "check example.json --hardware davinci-energy --capacity UB=10 --plan plans";
+    let ran = place.run(line);
+    assert!(
+        ran.err.contains("made for davinci with UB=10, and is checked on davinci-energy with UB=10"),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.err.contains("figures"), "{}", ran.err);
+}
+
+#[test]
+fn energies_of_what_is_not_there_are_told() {
+    let place = planned();
+    let with = |energy: &str| place.put("hw.toml", format!("[caches.UB]\ncapacity = 10\n[energy]\n{energy}\n"));
+    let line = "check example.json --hardware hw.toml --plan plans";
+    with("per_byte = { DRAMM = 3 }");
+    let error = place.refused(line);
+    assert!(error.contains("energy.per_byte: there is no level DRAMM (caches spill to DRAM)"), "{error}");
+    with("per_busy_cycle = { VECTR = 3, VECTOR = 1 }");
+    let ran = place.run(line);
+    assert!(ran.err.contains("energy.per_busy_cycle: no op and no spill uses the pipe VECTR\n"), "{}", ran.err);
+    with("per_cycle = 9223372036854775807");
+    let ran = place.run(line);
+    assert!(ran.err.contains("the energy of the plan passes 2^64-1 pJ and is left out"), "{}", ran.err);
+}
+
+#[test]
 fn what_is_missing_is_said() {
     let place = planned();
     assert_snapshot!(place.refused("check example.json"), @r"

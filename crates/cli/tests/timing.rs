@@ -182,6 +182,20 @@ fn a_plan_is_retimed_and_written() {
 }
 
 #[test]
+fn no_bound_is_claimed_of_another_order_of_ops() {
+    let place = Place::new();
+    place.good("generate flash-attention --out fa.json");
+    let why = "retiming changed the order of ops, so the bound of the schedule does not cover the plan";
+    for command in ["plan fa.json --heuristic", "explain fa.json --heuristic"] {
+        let out = place.good(&format!("{command} lru --retime"));
+        assert!(out.contains(&format!("No lower bound: {why}.")), "{out}");
+    }
+    let compared = place.run("compare fa.json --heuristics lru,belady --retime");
+    assert!(compared.err.contains(why), "{}", compared.err);
+    assert!(compared.out.contains("covers"), "{}", compared.out);
+}
+
+#[test]
 fn what_cannot_be_timed_is_said() {
     let place = planned();
     // 10 and 11 swapped: b1 comes back before it has left.

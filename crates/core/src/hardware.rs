@@ -185,6 +185,14 @@ pub enum HardwareError {
         /// The caches that it has, comma-separated.
         known: String,
     },
+    /// An energy per byte of a level that no cache spills to.
+    #[error("energy.per_byte: there is no level {} (caches spill to {})", Shown(.level), .known)]
+    UnknownLevel {
+        /// The level named.
+        level: String,
+        /// The levels that caches spill to, comma-separated.
+        known: String,
+    },
     /// More bytes reserved than a cache has.
     #[error("{reservation} reserves more than the {capacity} bytes of its cache")]
     ReservesTooMuch {
@@ -286,7 +294,20 @@ impl Hardware {
         if matches!(self.spill_cost, SpillCost::Bandwidth { bytes_per_cycle: 0, .. }) {
             return Err(HardwareError::ZeroBandwidth);
         }
+        self.validate_energy()?;
         self.validate_reservations()
+    }
+
+    fn validate_energy(&self) -> Result<(), HardwareError> {
+        let mut levels: Vec<_> = self.caches.values().map(|c| c.next.as_str()).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        let named = self.energy.iter().flat_map(|e| e.per_byte.keys());
+        let unknown = named.into_iter().find(|level| !levels.contains(&level.as_str()));
+        unknown.map_or(Ok(()), |level| {
+            let known = levels.iter().map(|l| Shown(l).to_string()).collect::<Vec<_>>().join(", ");
+            Err(HardwareError::UnknownLevel { level: level.clone(), known })
+        })
     }
 
     fn validate_reservations(&self) -> Result<(), HardwareError> {

@@ -2,7 +2,7 @@
 
 mod settings;
 
-pub use settings::{Origin, SearchSettings, Settings};
+pub use settings::{ExactSettings, Origin, SearchSettings, Settings};
 
 use crate::units::{BufId, Id, MAX_ID, Offset};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use spillbench_core::formats::FormatError;
 use spillbench_core::formats::plan_json::{PlanDocument, read, write};
 use spillbench_core::metrics::measure;
-use spillbench_core::plan::{Cause, Counters, Origin, Placed, Plan, SearchSettings, Settings, Spill};
+use spillbench_core::plan::{Cause, Counters, ExactSettings, Origin, Placed, Plan, SearchSettings, Settings, Spill};
 use spillbench_core::schedule::Normalize;
 use spillbench_core::{BufId, Bytes, GraphBuilder, Hardware, Id, Machine, Offset};
 
@@ -107,6 +107,19 @@ fn a_search_says_how_it_was_set() {
     assert_eq!(read(written.as_bytes()).unwrap(), found);
     assert!(refusal(&written.replace("\"islands\": 2,", "")).contains("missing field `islands`"));
     assert!(refusal(&written.replace("islands", "isles")).contains("unknown field `isles`"));
+}
+
+#[test]
+fn an_exact_search_keeps_its_limit_and_its_hardware() {
+    let mut found = document();
+    let hardware = found.settings.as_ref().unwrap().hardware().clone();
+    for exact_nodes in [None, Some(9)] {
+        let (normalize, hardware) = (Normalize::Memory, hardware.clone());
+        let exact = ExactSettings { exact_nodes, heuristic: None, retime: false, normalize, hardware };
+        found.settings = Some(exact.into());
+        assert_eq!(read(text(&found).as_bytes()).unwrap(), found);
+    }
+    assert!(refusal(&text(&found).replace("exact_nodes", "nodes")).contains("unknown field `nodes`"));
 }
 
 #[test]

@@ -52,11 +52,8 @@ fn hardware() -> impl Strategy<Value = Hardware> {
     let ends = (prop::option::of(0u64..9), prop::option::of(0u64..9));
     let reserved = prop::option::of((ends, any::<prop::sample::Index>()));
     let table = || prop::collection::vec((name(), 0..i64::MAX as u64), 0..3);
-    let energy = (0..i64::MAX as u64, table(), table()).prop_map(|(per_cycle, per_byte, per_busy_cycle)| EnergySpec {
-        per_cycle,
-        per_byte: per_byte.into_iter().collect(),
-        per_busy_cycle: per_busy_cycle.into_iter().collect(),
-    });
+    let per_byte = prop::option::of((any::<prop::sample::Index>(), 0..i64::MAX as u64));
+    let energy = (0..i64::MAX as u64, per_byte, table());
     let pipes = prop::collection::vec(name(), 0..3);
     let all = (name(), pipes, cost, caches, reserved, prop::option::of(energy));
     all.prop_map(|(name, pipes, spill_cost, caches, reserved, energy)| {
@@ -68,6 +65,12 @@ fn hardware() -> impl Strategy<Value = Hardware> {
             Reservation { cache: cache.clone(), bytes, from: from.map(Id), to: to.map(Id) }
         };
         let reservations = reserved.into_iter().map(reservation).collect();
+        let level = |(at, pj): (prop::sample::Index, u64)| (caches[at.index(caches.len())].next.clone(), pj);
+        let energy = energy.map(|(per_cycle, per_byte, per_busy_cycle)| EnergySpec {
+            per_cycle,
+            per_byte: per_byte.into_iter().map(level).collect(),
+            per_busy_cycle: per_busy_cycle.into_iter().collect(),
+        });
         Hardware { name, pipes, spill_cost, caches, reservations, energy }
     })
 }

@@ -21,6 +21,10 @@ pub struct Gap {
     pub bound_kind: Option<&'static str>,
     /// Of which plans it speaks: those that move no more than this one did.
     pub bound_cover: Option<Cover>,
+    /// True where the plan has another order of ops than its schedule, so that no bound of the
+    /// schedule covers it.
+    #[serde(skip)]
+    pub uncovered: bool,
 }
 
 /// The bounds of one schedule, each computed when a plan first needs it.
@@ -59,12 +63,17 @@ impl<'a> Bounds<'a> {
     /// When there is no plan at all.
     pub fn of(&mut self, plan: &Plan, movement: Bytes) -> Result<Gap, RunError> {
         let cover = cover_of(self.graph, self.schedule, plan);
-        Ok(self.covering(cover)?.map_or_else(Gap::default, |b| Gap {
-            bound: Some(b.value),
-            gap: Some(gap(movement, b.value)),
-            bound_kind: Some(b.kind.name()),
-            bound_cover: Some(b.cover),
-        }))
+        let uncovered = self.applies && cover == Cover::EveryOrder;
+        Ok(self.covering(cover)?.map_or_else(
+            || Gap { uncovered, ..Gap::default() },
+            |b| Gap {
+                bound: Some(b.value),
+                gap: Some(gap(movement, b.value)),
+                bound_kind: Some(b.kind.name()),
+                bound_cover: Some(b.cover),
+                uncovered: false,
+            },
+        ))
     }
 }
 
@@ -90,7 +99,9 @@ pub fn excess(
     let none = Excess { gap: Gap::default(), attribution: None };
     let Some(metrics) = &run.verdict.metrics else { return Ok(none) };
     let gap = Bounds::new((graph, machine, schedule), when).of(&run.plan, metrics.extra_movement)?;
-    let (Some(bound), Some(cover)) = (gap.bound, gap.bound_cover) else { return Ok(none) };
+    let (Some(bound), Some(cover)) = (gap.bound, gap.bound_cover) else {
+        return Ok(Excess { gap, attribution: None });
+    };
     let best = match best {
         Some(best) => Bounds::new((graph, machine, best), when).covering(cover)?.map(|b| b.value),
         None => None,

@@ -16,6 +16,7 @@ use shares::{Bounded, CacheShare, Found, grid_cache};
 use spillbench_bounds::{Bound, BoundKind, Cover, Limits, OrdersBound, across_orders, bound, pack};
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
+use spillbench_core::plan::ExactSettings;
 use spillbench_core::{Bytes, Hardware, Machine, Schedule, Shown};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -108,7 +109,8 @@ impl BoundArgs {
             }
             if let Some(files) = files {
                 let (plan, metrics) = (least.plan.clone(), verdict.metrics);
-                plan::write(files, &PlanDocument { task: task.name.clone(), settings: None, plan, metrics })?;
+                let settings = Some(self.settings(least, &hardware)?.into());
+                plan::write(files, &PlanDocument { task: task.name.clone(), settings, plan, metrics })?;
             }
         }
         if self.json {
@@ -171,9 +173,23 @@ impl BoundArgs {
         console: &Console,
     ) -> Result<Least, CliError> {
         let _progress = console.progress("searching", 1);
-        let nodes = self.nodes.or(self.time.is_none().then_some(EXACT_NODES));
-        let limits = pack::Limits { nodes, time: self.time };
+        let limits = pack::Limits { nodes: self.exact_nodes(), time: self.time };
         least((&task.graph, machine, schedule), flow, limits).map_err(|e| resolve::run_error(task, hardware, e))
+    }
+
+    fn exact_nodes(&self) -> Option<u64> {
+        self.nodes.or(self.time.is_none().then_some(EXACT_NODES))
+    }
+
+    /// How the plan was found, for the plan file.
+    fn settings(&self, least: &Least, hardware: &Hardware) -> Result<ExactSettings, CliError> {
+        Ok(ExactSettings {
+            exact_nodes: self.exact_nodes(),
+            heuristic: least.heuristic.map(str::to_owned),
+            retime: false,
+            normalize: resolve::normalize(&self.schedule.normalize)?,
+            hardware: hardware.clone(),
+        })
     }
 
     fn print(

@@ -59,6 +59,7 @@ impl CheckArgs {
         let elapsed_ms = milliseconds(started.elapsed());
         drop(checking);
         note_differences(&source, &task, &hardware, &verdict, console);
+        report::note_energy(&machine, &hardware, verdict.metrics.as_ref(), console);
         if self.json {
             let figures = verdict.figures();
             let (plan, hardware) = (source.origin.as_str(), &hardware);
@@ -106,7 +107,8 @@ fn difference(a: &Hardware, b: &Hardware) -> &'static str {
         return "other reservations";
     }
     match (a.caches == b.caches, a.spill_cost == b.spill_cost) {
-        (true, _) => "another spill cost",
+        (true, true) => "another energy model",
+        (true, false) => "another spill cost",
         (false, true) => "other caches",
         (false, false) => "other caches and another spill cost",
     }
@@ -114,7 +116,7 @@ fn difference(a: &Hardware, b: &Hardware) -> &'static str {
 
 /// True when two descriptions mean the same, whatever they are called.
 fn same_hardware(a: &Hardware, b: &Hardware) -> bool {
-    (&a.caches, &a.reservations, a.spill_cost) == (&b.caches, &b.reservations, b.spill_cost)
+    (&a.caches, &a.reservations, a.spill_cost, &a.energy) == (&b.caches, &b.reservations, b.spill_cost, &b.energy)
 }
 
 fn print(

@@ -96,6 +96,9 @@ impl CompareArgs {
         if tables.iter().flatten().any(|row| row.gap.bound.is_some()) {
             report::note_reservations(&hardware, console);
         }
+        if tables.iter().flatten().any(|row| row.gap.uncovered) {
+            console.note(format_args!("where no bound stands, {}", report::UNCOVERED));
+        }
         if self.json {
             console.json(&Comparison { hardware: &hardware, rows: tables.into_iter().flatten().collect() })?;
         } else {
@@ -184,7 +187,7 @@ fn rows<'a>(ready: &'a Ready, policies: &'a [Policy], runs: &'a [Run], gaps: &[G
 }
 
 fn table(rows: &[Row<'_>]) -> String {
-    let bounded = rows.iter().any(|row| row.gap.bound.is_some());
+    let bounded = rows.iter().any(|row| row.gap.bound.is_some() || row.gap.uncovered);
     let bound_head: &[&str] = if bounded { &["bound", "gap", "<covers"] } else { &[] };
     let rest = ["spills", "backed", "generated", "by fragmentation", "makespan", "ms"];
     let mut grid = Grid::new(&[&["<", "<heuristic", "moved"], bound_head, &rest].concat());

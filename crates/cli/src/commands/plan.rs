@@ -107,6 +107,7 @@ impl PlanArgs {
         if gap.bound.is_some() {
             report::note_reservations(&hardware, console);
         }
+        report::note_energy(&machine, &hardware, metrics.as_ref(), console);
         let document = PlanDocument { task: task.name.clone(), settings: Some(settings.clone().into()), plan, metrics };
         let written = files.map(|files| write(files, &document)).transpose()?;
         let shown = Shown { task: &task, settings: &settings, document: &document, verdict: &verdict, gap, when };

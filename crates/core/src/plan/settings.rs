@@ -2,7 +2,7 @@
 
 use crate::hardware::Hardware;
 use crate::schedule::Normalize;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// How the planner made a plan: enough to make it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,6 +50,22 @@ pub struct SearchSettings {
     pub hardware: Hardware,
 }
 
+/// How an exact search found a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExactSettings {
+    /// Search nodes at most; `None` where time was the limit.
+    pub exact_nodes: Option<u64>,
+    /// The heuristic whose plan was no worse than what the search found, if one was.
+    pub heuristic: Option<String>,
+    /// Whether the plan was retimed; absent in a document where it was not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub retime: bool,
+    /// How the schedule was normalised.
+    pub normalize: Normalize,
+    /// The hardware.
+    pub hardware: Hardware,
+}
+
 /// What made a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, try_from = "Keys")]
@@ -58,6 +74,8 @@ pub enum Origin {
     Planner(Settings),
     /// A search, which chose the schedule.
     Search(SearchSettings),
+    /// An exact search of a given schedule.
+    Exact(ExactSettings),
 }
 
 impl Origin {
@@ -66,6 +84,7 @@ impl Origin {
         match self {
             Self::Planner(settings) => &settings.hardware,
             Self::Search(settings) => &settings.hardware,
+            Self::Exact(settings) => &settings.hardware,
         }
     }
 
@@ -74,6 +93,7 @@ impl Origin {
         let (retime, on) = match &mut self {
             Self::Planner(settings) => (&mut settings.retime, &mut settings.hardware),
             Self::Search(settings) => (&mut settings.retime, &mut settings.hardware),
+            Self::Exact(settings) => (&mut settings.retime, &mut settings.hardware),
         };
         (*retime, *on) = (true, hardware);
         self
@@ -92,7 +112,13 @@ impl From<SearchSettings> for Origin {
     }
 }
 
-/// The keys of either kind, so that a wrong one is refused by its name.
+impl From<ExactSettings> for Origin {
+    fn from(settings: ExactSettings) -> Self {
+        Self::Exact(settings)
+    }
+}
+
+/// The keys of all kinds, so that a wrong one is refused by its name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Keys {
@@ -110,6 +136,13 @@ struct Keys {
     evaluations: Option<u64>,
     target: Option<u64>,
     start: Option<String>,
+    /// Present at all, if only as null, for an exact search.
+    #[serde(default, deserialize_with = "present")]
+    exact_nodes: Option<Option<u64>>,
+}
+
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<u64>>, D::Error> {
+    Option::deserialize(value).map(Some)
 }
 
 fn need<T>(value: Option<T>, key: &str) -> Result<T, String> {
@@ -120,8 +153,17 @@ impl TryFrom<Keys> for Origin {
     type Error = String;
 
     fn try_from(keys: Keys) -> Result<Self, String> {
-        let seed = need(keys.seed, "seed")?;
         let hardware = need(keys.hardware, "hardware")?;
+        if let Some(exact_nodes) = keys.exact_nodes {
+            return Ok(Self::Exact(ExactSettings {
+                exact_nodes,
+                heuristic: keys.heuristic,
+                retime: keys.retime.unwrap_or(false),
+                normalize: need(keys.normalize, "normalize")?,
+                hardware,
+            }));
+        }
+        let seed = need(keys.seed, "seed")?;
         if let Some(objective) = keys.objective {
             return Ok(Self::Search(SearchSettings {
                 objective,
