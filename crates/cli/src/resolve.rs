@@ -21,6 +21,7 @@ use crate::input::{self, Expect};
 use spillbench_bounds::attribution::When;
 use spillbench_bounds::exact::ExactError;
 use spillbench_bounds::{CertifyError, Cover, ModelError};
+use spillbench_core::Plan;
 use spillbench_core::formats::{FormatError, schedule_text};
 use spillbench_core::hardware::{Hardware, Machine};
 use spillbench_core::plan::SpillIds;
@@ -142,15 +143,25 @@ fn order(name: &str) -> Result<&'static Order, CliError> {
 }
 
 /// The schedule that a search starts from, by the name of an order, in a file, or that of a plan, with
-/// every `FREE` just after the last use.
+/// every `FREE` just after the last use; and that plan.
 ///
 /// # Errors
 /// As [`schedule`]; when there is neither such an order nor such a file.
-pub fn start(name: &str, task: &Task, machine: &Machine, console: &Console) -> Result<Schedule, CliError> {
+pub fn start(
+    name: &str,
+    task: &Task,
+    machine: &Machine,
+    console: &Console,
+) -> Result<(Schedule, Option<Plan>), CliError> {
     let path = Path::new(name);
     let is_plan = spillbench_search::order(name).is_none() && (path.is_dir() || name.ends_with(PLAN_JSON));
-    let schedule = if is_plan { schedule_of_plan(path, task, console)? } else { named_schedule(name, task, machine)? };
-    Ok(schedule.normalized(&task.graph, Normalize::Free))
+    let (schedule, plan) = if is_plan {
+        let (schedule, plan) = schedule_of_plan(path, task, console)?;
+        (schedule, Some(plan))
+    } else {
+        (named_schedule(name, task, machine)?, None)
+    };
+    Ok((schedule.normalized(&task.graph, Normalize::Free), plan))
 }
 
 /// A schedule by the name of an order or in a file.
@@ -165,14 +176,16 @@ pub fn named_schedule(name: &str, task: &Task, machine: &Machine) -> Result<Sche
     }
 }
 
-/// The schedule of a plan without its spills.
-fn schedule_of_plan(path: &Path, task: &Task, console: &Console) -> Result<Schedule, CliError> {
+/// The schedule of a plan without its spills, and the plan.
+fn schedule_of_plan(path: &Path, task: &Task, console: &Console) -> Result<(Schedule, Plan), CliError> {
     let args = PlanFilesArgs { plan: Some(path.to_owned()), schedule: None, memory: None, spill: None };
     let plan = plan_files(&args, &task.name, console)?.plan;
     let spill_ids = SpillIds::after(task.graph.max_id());
     let ids: Vec<_> =
         plan.schedule.iter().copied().filter(|&id| spill_ids.end(id, plan.spills.len()).is_none()).collect();
-    Schedule::from_ids(&task.graph, &ids).map_err(|source| CliError::Schedule { file: path.to_owned(), source })
+    let schedule =
+        Schedule::from_ids(&task.graph, &ids).map_err(|source| CliError::Schedule { file: path.to_owned(), source })?;
+    Ok((schedule, plan))
 }
 
 fn schedule_in(path: &Path, task: &Task) -> Result<Schedule, CliError> {

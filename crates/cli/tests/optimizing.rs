@@ -78,3 +78,26 @@ fn the_plan_says_how_it_was_found() {
     let ran = place.run("check example.json --plan plans");
     assert!(ran.err.contains("the plan was made for davinci with UB=10"), "{}", ran.err);
 }
+
+#[test]
+fn a_plan_to_start_from_is_never_made_worse() {
+    let place = Place::with_example();
+    for objective in ["movement", "peak", "makespan", "weighted", "energy"] {
+        let weights = if objective == "weighted" { "1:2" } else { "" };
+        let line = format!(
+            "optimize example.json {weights} --objective {objective} --hardware davinci-energy --capacity UB=10 \
+             --islands 3 --out {objective} --json"
+        );
+        let found = |more: &str| -> Value { serde_json::from_str(&place.good(&format!("{line} {more}"))).unwrap() };
+        let best = found("--evaluations 2000")["best"].clone();
+        for evaluations in 0..3 {
+            let again = found(&format!("--evaluations {evaluations} --start {objective} --seed {evaluations}"));
+            assert_eq!((&again["start"], &again["best"]), (&best, &best), "{objective}");
+            if weights.is_empty() && ["movement", "peak"].contains(&objective) {
+                assert!(again["evaluations"].as_u64() <= Some(evaluations), "{again}");
+            }
+        }
+    }
+    assert!(place.refused("optimize example.json --islands 0").contains("1..=1024"));
+    assert!(place.refused("optimize example.json --jobs 0").contains("1..=1024"));
+}

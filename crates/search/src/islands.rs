@@ -37,6 +37,21 @@ impl Default for SearchConfig {
     }
 }
 
+/// What a search begins with. A schedule alone will do: `(&schedule).into()`.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// An order to begin from.
+    pub schedule: &'a Schedule,
+    /// A plan to beat: where it is valid, the search starts from its value.
+    pub plan: Option<&'a Plan>,
+}
+
+impl<'a> From<&'a Schedule> for Start<'a> {
+    fn from(schedule: &'a Schedule) -> Self {
+        Self { schedule, plan: None }
+    }
+}
+
 /// Where a search stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
@@ -107,15 +122,15 @@ const HOT: (f64, f64) = (2.0, 0.06);
 const WARM: [(f64, f64); 2] = [(0.35, 0.04), (1.0, 0.04)];
 
 /// Searches the orders of `graph` for a plan of the least `objective`, until `stop` says so or the
-/// configuration does. The plan found is valid and never worse than that of `start`, which is
-/// planned as it stands.
+/// configuration does. The plan found is valid and never worse than that of `start`: its plan where
+/// it has a valid one, otherwise its schedule planned as it stands.
 ///
 /// # Errors
 /// When no plan exists.
-pub fn search(
+pub fn search<'a>(
     graph: &Graph,
     machine: &Machine,
-    start: &Schedule,
+    start: impl Into<Start<'a>>,
     objective: &dyn Objective,
     config: &SearchConfig,
     stop: &(dyn Fn() -> bool + Sync),
@@ -125,17 +140,21 @@ pub fn search(
     if !misfits.is_empty() {
         return Err(PlanError::Misfit(misfits));
     }
+    let start = start.into();
     let model = Model::new(graph, machine);
     let ties = Ties::of(&model);
     let mut workspace = Workspace::default();
-    let first = realize::plan_schedule(graph, machine, start, &mut workspace)?;
+    let first = match start.plan.filter(|plan| check(graph, machine, plan).is_valid()) {
+        Some(plan) => plan.clone(),
+        None => realize::plan_schedule(graph, machine, start.schedule, &mut workspace)?,
+    };
     let value = objective.value(graph, machine, &first).unwrap_or(INFEASIBLE);
     let progress = Progress { evaluations: 0, best: value, start: value };
     monitor.improved(&first, progress);
     let found = Found { plan: first, value, progress };
     let realized = HashSet::new();
     let mut archipelago = Archipelago { model: &model, objective, config, workspace, found, best: None, realized };
-    archipelago.settle(&ties, start, stop, monitor);
+    archipelago.settle(&ties, start.schedule, stop, monitor);
     Ok(archipelago.found)
 }
 
@@ -155,6 +174,8 @@ struct Archipelago<'a> {
 struct Island<'a> {
     annealer: Annealer<'a>,
     runs: u32,
+    /// Evaluations to make until the next meeting, and those made.
+    share: u64,
     made: u64,
     /// The cost of its best order that was made a plan.
     realized: u64,
@@ -184,7 +205,7 @@ impl<'a> Archipelago<'a> {
                 let draw = Draw::new(self.config.seed, i as u64 + 1);
                 let evaluator = self.objective.evaluator(self.model);
                 let annealer = Annealer::new(self.model, ties, evaluator, order, draw);
-                Island { annealer, runs: 0, made: 0, realized: u64::MAX }
+                Island { annealer, runs: 0, share: 0, made: 0, realized: u64::MAX }
             })
             .collect();
         let mut idle = 0;
@@ -195,24 +216,28 @@ impl<'a> Archipelago<'a> {
                     self.begin(island, i, &starts, &best);
                 }
             }
-            let share = self.share(islands.len() as u64);
+            self.share(&mut islands);
             let (model, objective, value) = (self.model, self.objective, self.found.value);
             let promising = |cost| objective.promise(model, cost).is_some_and(|p| p < value);
             let count = (FINDS / model.len()).min(MOST_FINDS);
             run_all(&mut islands, self.config.threads.max(1), &|island| {
                 let wanted = Wanted { promising: &promising, count };
-                island.made = island.annealer.run(share, &wanted, &|| stop());
+                island.made = island.annealer.run(island.share, &wanted, &|| stop());
             });
             idle = if islands.iter().all(|i| i.made == 0) { idle + 1 } else { 0 };
             self.meet(&mut islands, stop, monitor);
         }
     }
 
-    /// How many evaluations each island makes before the next meeting.
-    fn share(&self, islands: u64) -> u64 {
+    /// Says how many evaluations each island makes before the next meeting: together no more than are
+    /// left.
+    fn share(&self, islands: &mut [Island<'_>]) {
         let left = self.config.evaluations.map_or(u64::MAX, |n| n.saturating_sub(self.found.progress.evaluations));
         let round = (self.model.len() as u64 * ROUND_PER_ITEM).clamp(LEAST_ROUND, ROUND);
-        round.min(left.div_ceil(islands))
+        let count = islands.len() as u64;
+        for (island, i) in islands.iter_mut().zip(0..) {
+            island.share = round.min(left / count + u64::from(i < left % count));
+        }
     }
 
     fn is_done(&self) -> bool {

@@ -40,7 +40,7 @@ mod ties;
 mod timed;
 
 pub use evaluator::{Change, Evaluator, Gap};
-pub use islands::{Found, INFEASIBLE, Monitor, Progress, SearchConfig, search};
+pub use islands::{Found, INFEASIBLE, Monitor, Progress, SearchConfig, Start, search};
 pub use model::{ItemIx, Model};
 pub use objective::{LeastMovement, LeastPeak, OBJECTIVES, Objective, objective};
 pub use order::{ORDERS, Order, order};

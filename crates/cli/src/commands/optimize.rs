@@ -17,12 +17,13 @@ use crate::report::{self, grouped};
 use crate::resolve::{self, Task};
 use clap::Args;
 use serde::Serialize;
+use spillbench_core::checker::check;
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
 use spillbench_core::plan::SearchSettings;
 use spillbench_core::{Hardware, Machine, Plan};
 use spillbench_search::{
-    Aim, Found, Monitor, OBJECTIVES, Objective, Progress, SearchConfig, Until, objective, search, search_time,
+    Aim, Found, Monitor, OBJECTIVES, Objective, Progress, SearchConfig, Start, Until, objective, search, search_time,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -67,20 +68,21 @@ pub struct OptimizeArgs {
     /// How long to search, such as 500ms, 60s or 5m [default: 60s, or no limit with --evaluations]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     time: Option<Duration>,
-    /// How many orders to evaluate, over all islands
+    /// How many orders to evaluate at most, over all islands; makespan, weighted and energy may walk up
+    /// to three more per island
     #[arg(long, value_name = "N")]
     evaluations: Option<u64>,
     /// What random choices start from
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Threads [default: the processors there are]
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
     /// Searches that go on at once and exchange what they find; part of what determines the result
-    #[arg(long, value_name = "N", default_value_t = SearchConfig::default().islands)]
-    islands: usize,
-    /// The schedule to start from: an order of `spillbench list orders`, a file, or a plan by its
-    /// directory or document
+    #[arg(long, value_name = "N", default_value_t = SearchConfig::default().islands as u16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    islands: u16,
+    /// What to start from: an order of `spillbench list orders`, a schedule file, or a plan by its
+    /// directory or document, which the result is never worse than
     #[arg(long, value_name = "ORDER|FILE|DIR", default_value = "id")]
     start: String,
     /// End the search at a plan of at most this value
@@ -144,7 +146,15 @@ impl OptimizeArgs {
         }
         let task = Arc::new(resolve::task(&self.graph, console)?);
         let machine = Arc::new(resolve::machine(&task, &hardware)?);
-        let start = resolve::start(&self.start, &task, &machine, console)?;
+        let (schedule, plan) = resolve::start(&self.start, &task, &machine, console)?;
+        let plan = plan.filter(|plan| {
+            let holds = check(&task.graph, &machine, plan).is_valid();
+            if !holds {
+                console.note(format_args!("{} is not valid here: only its order is taken", self.start));
+            }
+            holds
+        });
+        let start = Start { schedule: &schedule, plan: plan.as_ref() };
         let mut floor = self.floor(goal, &task, &machine)?;
         let config = self.config(&floor);
         // Without the handler, Ctrl-C ends the process, and the plan on disk is the best so far.
@@ -156,7 +166,7 @@ impl OptimizeArgs {
         let started = Instant::now();
         let limit = self.time.or(self.evaluations.is_none().then_some(Duration::from_secs(60)));
         if self.pareto {
-            return front::run(&self, &config, (&task, &hardware, &machine), &start, (started, limit), console);
+            return front::run(&self, &config, (&task, &hardware, &machine), start, (started, limit), console);
         }
         // Where time is the budget anyway, a plan that the bound proves best ends the search, too.
         let proven = AtomicBool::new(false);
@@ -179,12 +189,12 @@ impl OptimizeArgs {
             failure: None,
         };
         let (found, limits) = match goal {
-            Goal::Order(goal) => search(&task.graph, &machine, &start, goal, &config, &|| stop(), &mut follower)
+            Goal::Order(goal) => search(&task.graph, &machine, start, goal, &config, &|| stop(), &mut follower)
                 .map(|found| (found, None))
                 .map_err(|e| resolve::run_error(&task, &hardware, RunError::Plan(e)))?,
             Goal::Time(_, aim) => {
                 let until = Until { settle: &time::settles(started, limit), stop: &stop };
-                let found = search_time(&task.graph, &machine, &start, aim, &config, &until, &mut follower)
+                let found = search_time(&task.graph, &machine, start, aim, &config, &until, &mut follower)
                     .map_err(|e| time::error(&task, &hardware, e))?;
                 let limits = Some((found.least, found.limit));
                 (Found { plan: found.plan, value: found.value, progress: found.progress }, limits)
@@ -282,8 +292,8 @@ impl OptimizeArgs {
         let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         SearchConfig {
             seed: self.seed,
-            islands: self.islands.clamp(1, 1024),
-            threads: self.jobs.unwrap_or_else(processors).clamp(1, 1024),
+            islands: self.islands.into(),
+            threads: self.jobs.map_or_else(processors, usize::from),
             evaluations: self.evaluations,
             // A bound still in the making would end the search by the clock. One of 0 ends it anyway.
             target: self.target.max(Some(floor.value()).filter(|&bound| bound > 0)),

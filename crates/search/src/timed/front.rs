@@ -7,12 +7,12 @@ use super::goal::{Figures, Goal};
 use super::islands::Archipelago;
 use super::program::Program;
 use super::search::{Aim, Course, Limit, TimedError, Until, figures, polished, prices};
-use crate::islands::{Monitor, Progress, SearchConfig};
+use crate::islands::{Monitor, Progress, SearchConfig, Start};
 use crate::model::Model;
 use crate::ties::Ties;
 use spillbench_core::checker::check;
 use spillbench_core::metrics::measure;
-use spillbench_core::{Graph, Machine, Plan, Schedule};
+use spillbench_core::{Graph, Machine, Plan};
 
 /// Percent above the least movement within which each search looks; the last looks everywhere.
 const STEPS: [Option<f64>; 10] =
@@ -48,15 +48,16 @@ pub const FRONT_STEPS: usize = STEPS.len();
 ///
 /// # Errors
 /// [`TimedError`].
-pub fn search_front(
+pub fn search_front<'a>(
     graph: &Graph,
     machine: &Machine,
-    start: &Schedule,
+    start: impl Into<Start<'a>>,
     config: &SearchConfig,
     until: &Until<'_>,
     over: &(dyn Fn(usize) -> bool + Sync),
     monitor: &mut dyn Monitor,
 ) -> Result<Front, TimedError> {
+    let start = start.into();
     let price =
         prices(graph, machine, if machine.energy().is_some() { Aim::Energy } else { Aim::Makespan(Limit::None) })?;
     let model = Model::new(graph, machine);
@@ -64,7 +65,7 @@ pub fn search_front(
     let ties = Ties::of(&model);
     let mut course = Course::new(&program, Aim::Makespan(Limit::None), config, monitor);
     course.settle_movement(start, until)?;
-    let orders = course.orders(start, &ties);
+    let orders = course.orders(start.schedule, &ties);
     let size = (config.islands, config.threads);
     let mut found: Vec<Candidate> = Vec::new();
     if let Some(mut islands) = Archipelago::new(&program, &ties, size, orders, course.goal, config.seed) {

@@ -42,6 +42,8 @@ pub(super) struct Archipelago<'a> {
 struct Island<'a> {
     annealer: Annealer<'a>,
     runs: u32,
+    /// Evaluations to make in this round, and those made.
+    share: u64,
     made: u64,
 }
 
@@ -60,7 +62,7 @@ impl<'a> Archipelago<'a> {
         let islands = (0..count.max(1)).map(|i| {
             let start = &starts[i % starts.len()];
             let annealer = Annealer::new(program, ties, start, goal, Draw::new(seed, i as u64 + 1));
-            Island { annealer, runs: 0, made: 0 }
+            Island { annealer, runs: 0, share: 0, made: 0 }
         });
         let islands = islands.collect();
         Some(Self { program, threads: threads.max(1), islands, goal, unit: unit(program, goal), starts, best })
@@ -96,8 +98,11 @@ impl<'a> Archipelago<'a> {
                 self.begin(i);
             }
         }
-        let share = ROUND.min(budget.div_ceil(self.islands.len() as u64));
-        run_all(&mut self.islands, self.threads, &|island| island.made = island.annealer.run(share, &|| stop()));
+        let count = self.islands.len() as u64;
+        for (island, i) in self.islands.iter_mut().zip(0..) {
+            island.share = ROUND.min(budget / count + u64::from(i < budget % count));
+        }
+        run_all(&mut self.islands, self.threads, &|island| island.made = island.annealer.run(island.share, &|| stop()));
         for island in &self.islands {
             if island.annealer.best.cost < self.best.cost {
                 self.best = island.annealer.best.clone();

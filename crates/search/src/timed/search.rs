@@ -5,7 +5,7 @@ use super::emit;
 use super::goal::{Figures, Goal};
 use super::islands::Archipelago;
 use super::program::{Program, Untimed, tails};
-use crate::islands::{Monitor, Progress, SearchConfig, search};
+use crate::islands::{Monitor, Progress, SearchConfig, Start, search};
 use crate::model::Model;
 use crate::objective::LeastMovement;
 use crate::order;
@@ -99,26 +99,27 @@ pub struct TimedFound {
 
 /// Searches the orders of `graph` for a plan that is best by `aim`, until it is told to stop or the
 /// configuration says so. The plan is valid, keeps to the limit, and is never worse than that of
-/// `start` where that one keeps to it.
+/// `start` ([`search`]) where that one keeps to it.
 ///
 /// # Errors
 /// [`TimedError`].
-pub fn search_time(
+pub fn search_time<'a>(
     graph: &Graph,
     machine: &Machine,
-    start: &Schedule,
+    start: impl Into<Start<'a>>,
     aim: Aim,
     config: &SearchConfig,
     until: &Until<'_>,
     monitor: &mut dyn Monitor,
 ) -> Result<TimedFound, TimedError> {
+    let start = start.into();
     let price = prices(graph, machine, aim)?;
     let model = Model::new(graph, machine);
     let program = Program::new(&model, &price)?;
     let ties = Ties::of(&model);
     let mut course = Course::new(&program, aim, config, monitor);
     course.settle_movement(start, until)?;
-    let orders = course.orders(start, &ties);
+    let orders = course.orders(start.schedule, &ties);
     let (count, threads) = (config.islands, config.threads);
     if let Some(mut islands) = Archipelago::new(&program, &ties, (count, threads), orders, course.goal, config.seed) {
         course.settle_time(&mut islands, until);
@@ -136,6 +137,8 @@ pub(super) struct Course<'a> {
     /// The plan that moves least, and what it moves.
     pub least: Option<(u64, Plan)>,
     best: Option<(u64, Plan, Figures)>,
+    /// The plan that the search starts from.
+    first: Option<Plan>,
     pub progress: Progress,
     /// The cost of the last candidate that was made a plan.
     realized: u64,
@@ -158,11 +161,12 @@ impl<'a> Course<'a> {
             Aim::Energy => energy_goal(program),
         };
         let progress = Progress { evaluations: 0, best: u64::MAX, start: u64::MAX };
-        Self { program, aim, goal, config, monitor, least: None, best: None, progress, realized: u64::MAX }
+        let (least, best, first, realized) = (None, None, None, u64::MAX);
+        Self { program, aim, goal, config, monitor, least, best, first, progress, realized }
     }
 
     /// Searches for a plan that moves little, and settles the limit by it.
-    pub(super) fn settle_movement(&mut self, start: &Schedule, until: &Until<'_>) -> Result<(), TimedError> {
+    pub(super) fn settle_movement(&mut self, start: Start<'_>, until: &Until<'_>) -> Result<(), TimedError> {
         let (graph, machine) = (self.program.model.graph(), self.program.model.machine());
         let target = self.goal.limit;
         let evaluations = self.config.evaluations.map(|n| n / MOVEMENT_SHARE);
@@ -174,6 +178,7 @@ impl<'a> Course<'a> {
         if let Aim::Makespan(Limit::Percent(percent)) = self.aim {
             self.goal.limit = Some(found.value.saturating_add((found.value as f64 * percent / 100.0) as u64));
         }
+        self.first.clone_from(&first.plan);
         for plan in first.plan.iter().chain([&found.plan]) {
             self.offer(plan.clone())?;
             if self.progress.start == u64::MAX {
@@ -226,10 +231,10 @@ impl<'a> Course<'a> {
         self.least.as_ref().map_or(0, |l| l.0)
     }
 
-    /// The plan that moves least and the best one.
+    /// The plan that moves least, the best one, and that of the start.
     pub(super) fn plans(&self) -> impl Iterator<Item = Plan> + use<> {
         let (least, best) = (self.least.as_ref().map(|l| &l.1), self.best.as_ref().map(|b| &b.1));
-        [least.cloned(), best.cloned()].into_iter().flatten()
+        [least.cloned(), best.cloned(), self.first.clone()].into_iter().flatten()
     }
 
     fn is_done(&self) -> bool {

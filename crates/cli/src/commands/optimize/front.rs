@@ -5,17 +5,17 @@ use crate::analysis::run::Verdict;
 use crate::commands::plan;
 use crate::console::{Console, Outcome, Progress as Bar};
 use crate::error::CliError;
-use crate::report::{Grid, grouped};
+use crate::report::{Grid, count, grouped};
 use crate::resolve::Task;
 use serde::Serialize;
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
-use spillbench_core::{Hardware, Machine, Plan, Schedule};
+use spillbench_core::{Hardware, Machine, Plan};
 use spillbench_harness::HarnessError;
 use spillbench_harness::experiment::{FigureOptions, figure_from_options};
 use spillbench_harness::figure::{self, Drawn};
 use spillbench_harness::table::Table;
-use spillbench_search::{FRONT_STEPS, Front, Monitor, Progress, SearchConfig, Until, search_front};
+use spillbench_search::{FRONT_STEPS, Front, Monitor, Progress, SearchConfig, Start, Until, search_front};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ pub(super) fn run(
     args: &OptimizeArgs,
     config: &SearchConfig,
     (task, hardware, machine): (&Task, &Hardware, &Machine),
-    start: &Schedule,
+    start: Start<'_>,
     (started, limit): (Instant, Option<Duration>),
     console: &mut Console,
 ) -> Result<Outcome, CliError> {
@@ -75,14 +75,16 @@ pub(super) fn run(
         return Ok(Outcome::Done);
     }
     console.line(format_args!("{} on {}\n", task.name, hardware.name))?;
-    let mut grid = Grid::new(&[">movement", ">makespan", ">energy"]);
+    // A machine states energy or does not: for all points alike.
+    let energy = front.points.iter().any(|p| p.energy.is_some()).then_some(">energy");
+    let head: Vec<_> = [">movement", ">makespan"].into_iter().chain(energy).collect();
+    let mut grid = Grid::new(&head);
     for p in &front.points {
-        let energy = p.energy.map_or("-".to_owned(), grouped);
-        grid.row([grouped(p.movement), grouped(p.makespan), energy]);
+        grid.row([p.movement, p.makespan].into_iter().chain(p.energy).map(grouped));
     }
     console.line(grid)?;
-    let (count, seconds) = (front.points.len(), started.elapsed().as_secs_f64());
-    console.line(format_args!("{count} plans, {} evaluations in {seconds:.1} s.", grouped(evaluations)))?;
+    let (plans, seconds) = (count(front.points.len(), "plan"), started.elapsed().as_secs_f64());
+    console.line(format_args!("{plans}, {} evaluations in {seconds:.1} s.", grouped(evaluations)))?;
     Ok(Outcome::Done)
 }
 
