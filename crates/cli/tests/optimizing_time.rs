@@ -33,7 +33,9 @@ fn energy_needs_a_model() {
     let checked = found(&place, "check example.json --hardware davinci-energy --plan plans --json");
     assert_eq!(checked["energy"], result["best"]);
     assert!(found(&place, "check example.json --plan plans --json")["energy"].is_null());
-    found(&place, "optimize example.json 1:2 --objective weighted --evaluations 200 --json");
+    assert_eq!((&result["bound"], &result["gap"]), (&Value::Null, &Value::Null));
+    let weighted = found(&place, "optimize example.json 1:2 --objective weighted --evaluations 200 --json");
+    assert!(weighted["bound"].as_u64() > Some(0) && weighted["bound"].as_u64() <= weighted["best"].as_u64());
 }
 
 #[test]

@@ -6,12 +6,17 @@ use crate::resolve::{self, Task};
 use spillbench_bounds::{Certificate, Cover, Limits, across_orders, certify};
 use spillbench_core::index::BufIx;
 use spillbench_core::{Graph, Machine};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How much work finding a bound may be: a second or so, with a few tens of megabytes.
 const LIMITS: Limits = Limits { states_per_set: 200_000, states: 2_000_000 };
+
+/// The largest graph, in nodes, with those limits. Of a larger one, there are more sets to look at, and
+/// each look takes longer, so the limits fall with the square.
+const FULL: usize = 5_000;
 
 /// The largest graph, in nodes, whose movement is bounded: beyond it, bounding would take longer than
 /// most searches.
@@ -20,59 +25,117 @@ const LARGEST: usize = 100_000;
 /// A lower bound on an objective over every schedule, which may still be in the making.
 #[derive(Debug)]
 pub struct Floor {
-    found: Arc<OnceLock<u64>>,
+    found: Arc<OnceLock<Result<u64, String>>>,
     worker: Option<JoinHandle<()>>,
+    /// The bound is `scale` times what is found, and `base`, which holds by itself.
+    scale: u64,
+    base: Option<u64>,
+    certificate: Option<PathBuf>,
 }
 
 impl Floor {
     /// A bound that is known.
     pub fn known(value: u64) -> Self {
-        Self { found: Arc::new(value.into()), worker: None }
-    }
-
-    /// The bound on extra data movement, which a thread of its own looks for; 0 for a large graph.
-    pub fn of_movement(task: &Arc<Task>, machine: &Arc<Machine>) -> Self {
-        if task.graph.node_count() > LARGEST {
-            return Self::known(0);
-        }
         let found = Arc::new(OnceLock::new());
-        let (task, machine, there) = (Arc::clone(task), Arc::clone(machine), Arc::clone(&found));
+        Self { found, worker: None, scale: 0, base: Some(value), certificate: None }
+    }
+
+    /// No bound.
+    pub fn unknown() -> Self {
+        Self { base: None, ..Self::known(0) }
+    }
+
+    /// The bound on extra data movement, which a thread of its own looks for; none for a large graph.
+    pub fn of_movement(task: &Arc<Task>, machine: &Arc<Machine>) -> Self {
+        let nodes = task.graph.node_count();
+        if nodes > LARGEST {
+            return Self::unknown();
+        }
+        let part = (nodes.div_ceil(FULL).max(1) as u64).pow(2);
+        let limits = Limits { states_per_set: LIMITS.states_per_set / part, states: LIMITS.states / part };
+        let (task, machine) = (Arc::clone(task), Arc::clone(machine));
+        let find = move || across_orders(&task.graph, &machine, &limits).map_or(0, |b| b.value.0);
+        Self::found_by(move || Ok(find()))
+    }
+
+    /// What a certificate proves of the movement under every schedule, which a thread of its own finds
+    /// out.
+    ///
+    /// # Errors
+    /// When the file holds no certificate, or it speaks of one schedule only.
+    pub fn certified(path: &Path, task: &Arc<Task>, machine: &Arc<Machine>) -> Result<Self, CliError> {
+        let certificate =
+            Certificate::read(&resolve::read(path, Expect::Text)?).map_err(|e| refused(path, &e.to_string()))?;
+        if certificate.cover != Cover::EveryOrder {
+            let cover = certificate.cover.name();
+            return Err(refused(path, &format!("it covers {cover}, and a search changes the order")));
+        }
+        let (task, machine) = (Arc::clone(task), Arc::clone(machine));
+        let verify = move || certify(&task.graph, &machine, None, &certificate);
+        let floor = Self::found_by(move || verify().map(|c| c.bound.0).map_err(|e| e.to_string()));
+        Ok(Self { certificate: Some(path.to_owned()), ..floor })
+    }
+
+    fn found_by(find: impl FnOnce() -> Result<u64, String> + Send + 'static) -> Self {
+        let found = Arc::new(OnceLock::new());
+        let there = Arc::clone(&found);
         let worker = std::thread::spawn(move || {
-            let bound = across_orders(&task.graph, &machine, &LIMITS).map_or(0, |b| b.value.0);
             // Nobody else sets it.
-            let _ = there.set(bound);
+            let _ = there.set(find());
         });
-        Self { found, worker: Some(worker) }
+        Self { found, worker: Some(worker), scale: 1, base: None, certificate: None }
     }
 
-    /// The bound as far as it is known; 0 holds always.
-    pub fn value(&self) -> u64 {
-        self.found.get().copied().unwrap_or(0)
+    /// `scale` times this bound, and `base`, which holds by itself.
+    pub fn within(self, scale: u64, base: u64) -> Self {
+        Self { scale, base: Some(base), ..self }
     }
 
-    /// Waits until the bound is known.
-    pub fn wait(&mut self) {
-        if let Some(worker) = self.worker.take() {
-            // A search is worth its result without a bound, too.
-            let _ = worker.join();
+    /// The bound as far as it is known.
+    pub fn value(&self) -> Option<u64> {
+        let found = self.found.get().and_then(|found| found.as_ref().ok());
+        let found = found.map(|found| found.saturating_mul(self.scale).saturating_add(self.base.unwrap_or(0)));
+        found.or(self.base)
+    }
+
+    /// The bound where that does not depend on when it is asked for.
+    pub fn settled(&self) -> Option<u64> {
+        self.value().filter(|_| self.worker.is_none())
+    }
+
+    /// True while the bound is looked for.
+    pub fn is_pending(&self) -> bool {
+        self.worker.as_ref().is_some_and(|worker| !worker.is_finished())
+    }
+
+    /// True when the certificate was found not to fit.
+    pub fn is_refused(&self) -> bool {
+        self.found.get().is_some_and(Result::is_err)
+    }
+
+    /// # Errors
+    /// When the certificate was found not to fit.
+    pub fn ask(&self) -> Result<(), CliError> {
+        match (self.found.get(), &self.certificate) {
+            (Some(Err(why)), Some(path)) => Err(refused(path, why)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until the bound is known, or `stop` says so.
+    pub fn wait(&mut self, stop: impl Fn() -> bool) {
+        while self.is_pending() && !stop() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if !self.is_pending() {
+            self.worker = None;
         }
     }
 }
 
-/// What a certificate proves of the movement under every schedule.
-///
-/// # Errors
-/// When the file holds no certificate, it does not fit the graph, or it speaks of one schedule only.
-pub fn certified(path: &Path, task: &Task, machine: &Machine) -> Result<u64, CliError> {
-    let refused = |why: String| {
-        let what = format!("{}: {why}", path.display());
-        CliError::usage(what, "give a certificate of this graph, on this hardware, that covers every order")
-    };
-    let certificate = Certificate::read(&resolve::read(path, Expect::Text)?).map_err(|e| refused(e.to_string()))?;
-    if certificate.cover != Cover::EveryOrder {
-        return Err(refused(format!("it covers {}, and a search changes the order", certificate.cover.name())));
-    }
-    certify(&task.graph, machine, None, &certificate).map(|c| c.bound.0).map_err(|e| refused(e.to_string()))
+fn refused(path: &Path, why: &str) -> CliError {
+    let what = format!("{}: {why}", path.display());
+    CliError::usage(what, "give a certificate of this graph, on this hardware, that covers every order")
 }
 
 /// A lower bound on peak demand: what the operands of one op take, or one buffer.

@@ -48,7 +48,8 @@ use std::time::{Duration, Instant};
     process that is killed may leave text files of two plans, which check notices.\n\n\
     The bound holds for every schedule: for movement a quick one by partition, unless --bound-file\n\
     brings a better; for peak the operands of one op; for makespan the busiest pipe with what must\n\
-    stand before and behind its work, without spills; else 0. The gap is best - bound, over best.")]
+    stand before and behind its work, without spills; for weighted the sum of these; for energy\n\
+    none. --bound-file is verified while a search with --time goes on, otherwise before it. The gap is best - bound, over best.")]
 pub struct OptimizeArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -88,8 +89,8 @@ pub struct OptimizeArgs {
     /// End the search at a plan of at most this value
     #[arg(long, value_name = "X")]
     target: Option<u64>,
-    /// A certificate of a lower bound on movement over every order: verified first, then what the gap
-    /// is told against, and a value at which the search ends
+    /// A certificate of a lower bound on movement over every order: once verified, what the gap is told
+    /// against, and a value at which the search ends
     #[arg(long, value_name = "CERT")]
     bound_file: Option<PathBuf>,
     /// The directory to write into.
@@ -113,10 +114,10 @@ struct Optimized<'a> {
     /// Null where the start is no plan that the objective allows.
     start: Option<u64>,
     best: Option<u64>,
-    /// No plan under any schedule has less.
-    bound: u64,
+    /// No plan under any schedule has less; null where no bound is known.
+    bound: Option<u64>,
     /// `best - bound` over `best`.
-    gap: f64,
+    gap: Option<f64>,
     evaluations: u64,
     evaluations_per_second: f64,
     elapsed_ms: f64,
@@ -155,8 +156,6 @@ impl OptimizeArgs {
             holds
         });
         let start = Start { schedule: &schedule, plan: plan.as_ref() };
-        let mut floor = self.floor(goal, &task, &machine)?;
-        let config = self.config(&floor);
         // Without the handler, Ctrl-C ends the process, and the plan on disk is the best so far.
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
@@ -164,13 +163,22 @@ impl OptimizeArgs {
             }
         });
         let started = Instant::now();
+        let mut floor = if self.pareto { Floor::unknown() } else { self.floor(goal, &task, &machine)? };
         let limit = self.time.or(self.evaluations.is_none().then_some(Duration::from_secs(60)));
+        if limit.is_none() && self.bound_file.is_some() {
+            // What ends the search is to depend on the arguments only.
+            let _waiting = console.progress("verifying the certificate", 1);
+            console.note("verifying the certificate before the search");
+            floor.wait(|| INTERRUPTED.load(Ordering::Relaxed));
+        }
+        floor.ask()?;
+        let config = self.config(&floor);
         if self.pareto {
             return front::run(&self, &config, (&task, &hardware, &machine), start, (started, limit), console);
         }
         // Where time is the budget anyway, a plan that the bound proves best ends the search, too.
         let proven = AtomicBool::new(false);
-        let late = |limit| proven.load(Ordering::Relaxed) || started.elapsed() >= limit;
+        let late = |limit| proven.load(Ordering::Relaxed) || floor.is_refused() || started.elapsed() >= limit;
         let stop = || INTERRUPTED.load(Ordering::Relaxed) || limit.is_some_and(late);
         let mut follower = Follower {
             task: &task,
@@ -203,16 +211,21 @@ impl OptimizeArgs {
         let elapsed = started.elapsed();
         let Follower { written, failure, .. } = follower;
         failure.map_or(Ok(()), Err)?;
-        if limit.is_none() && !INTERRUPTED.load(Ordering::Relaxed) {
+        floor.ask()?;
+        if limit.is_none() && floor.is_pending() {
             // What is printed is to depend on the arguments only.
-            floor.wait();
+            let _waiting = console.progress("waiting for the bound; Ctrl-C goes without", 1);
+            floor.wait(|| INTERRUPTED.load(Ordering::Relaxed));
+        }
+        if floor.is_pending() && self.bound_file.is_some() {
+            console.note("the certificate was not verified in that time, so there is no bound");
         }
         let Progress { evaluations, best, .. } = found.progress;
         let bound = floor.value();
         if self.json {
             let (task, objective) = (task.name.as_str(), goal.name());
             let (elapsed_ms, evaluations_per_second) = (elapsed.as_secs_f64() * 1000.0, rate(evaluations, elapsed));
-            let gap = gap(best, bound);
+            let gap = bound.map(|bound| gap(best, bound));
             let (least_movement, max_movement) = (limits.map(|l| l.0), limits.and_then(|l| l.1));
             console.json(&Optimized {
                 task,
@@ -263,7 +276,7 @@ impl OptimizeArgs {
     /// The bound of the objective: certified, known at once, or looked for from now on.
     fn floor(&self, goal: Goal, task: &Arc<Task>, machine: &Arc<Machine>) -> Result<Floor, CliError> {
         match (goal.name(), &self.bound_file) {
-            ("movement", Some(path)) => Ok(Floor::known(floor::certified(path, task, machine)?)),
+            ("movement", Some(path)) => Floor::certified(path, task, machine),
             ("movement", None) => Ok(Floor::of_movement(task, machine)),
             (name, Some(_)) => Err(CliError::usage(
                 format!("--bound-file holds a bound on movement, and the objective is {name}"),
@@ -271,7 +284,14 @@ impl OptimizeArgs {
             )),
             ("makespan", None) => Ok(Floor::known(time::least_makespan(&task.graph))),
             ("peak", None) => Ok(Floor::known(floor::of_peak(&task.graph, machine))),
-            (_, None) => Ok(Floor::known(0)),
+            (_, None) => Ok(match goal {
+                // Least movement and least makespan, each by itself, bound their sum.
+                Goal::Time(_, Aim::Weighted { per_byte, per_cycle }) => {
+                    let base = time::least_makespan(&task.graph).saturating_mul(per_cycle);
+                    Floor::of_movement(task, machine).within(per_byte, base)
+                }
+                _ => Floor::unknown(),
+            }),
         }
     }
 
@@ -296,7 +316,7 @@ impl OptimizeArgs {
             threads: self.jobs.map_or_else(processors, usize::from),
             evaluations: self.evaluations,
             // A bound still in the making would end the search by the clock. One of 0 ends it anyway.
-            target: self.target.max(Some(floor.value()).filter(|&bound| bound > 0)),
+            target: self.target.max(floor.settled().filter(|&bound| bound > 0)),
         }
     }
 }
@@ -335,14 +355,16 @@ fn rate(evaluations: u64, elapsed: Duration) -> f64 {
 }
 
 /// Where a search stands, in words.
-fn standing(goal: Goal, progress: Progress, bound: u64) -> String {
+fn standing(goal: Goal, progress: Progress, bound: Option<u64>) -> String {
     let Progress { best, start, .. } = progress;
+    let stands = format!("{} {} from {}", goal.name(), value(best), value(start));
+    let Some(bound) = bound else { return stands };
     let gap = match (best, gap(best, bound)) {
         (u64::MAX, _) => String::new(),
         (_, 0.0) => ", optimal".to_owned(),
         (_, gap) => format!(", gap {:.1} %", gap * 100.0),
     };
-    format!("{} {} from {}, bound {}{gap}", goal.name(), value(best), value(start), grouped(bound))
+    format!("{stands}, bound {}{gap}", grouped(bound))
 }
 
 /// Writes and shows what the search finds.
@@ -402,7 +424,7 @@ impl Monitor for Follower<'_> {
     fn met(&mut self, progress: Progress) {
         let rate = grouped(rate(progress.evaluations, self.started.elapsed()) as u64);
         let bound = self.floor.value();
-        self.proven.fetch_or(progress.best <= bound, Ordering::Relaxed);
+        self.proven.fetch_or(bound.is_some_and(|bound| progress.best <= bound), Ordering::Relaxed);
         let standing = standing(self.goal, progress, bound);
         self.bar.say(format!("{standing}; {} evaluations, {rate}/s", grouped(progress.evaluations)));
     }
