@@ -68,7 +68,8 @@ pub fn search_front<'a>(
     let orders = course.orders(start.schedule, &ties);
     let size = (config.islands, config.threads);
     let mut found: Vec<Candidate> = Vec::new();
-    if let Some(mut islands) = Archipelago::new(&program, &ties, size, orders, course.goal, config.seed) {
+    let islands = Archipelago::new(&program, &ties, size, orders, course.goal, config.seed, &|| over(0));
+    if let Some(mut islands) = islands {
         islands.collect();
         for step in 0..STEPS.len() {
             let goal = Goal::makespan(limit(course.least_movement(), step));
@@ -87,10 +88,13 @@ pub fn search_front<'a>(
             merge(&mut found, islands.front());
         }
     }
-    let mut plans: Vec<Plan> =
-        found.iter().filter_map(|c| emit::plan(&program, &c.order, c.rules)).map(|p| p.0).collect();
-    plans.extend(course.plans());
-    let points = points(&program, plans)?;
+    let mut plans: Vec<Plan> = course.plans().collect();
+    plans.dedup();
+    // The fastest first: should the time end, they are worth most.
+    found.sort_by_key(|c| (c.figures.makespan, c.figures.moved, c.figures.price));
+    let emitted = found.iter().take_while(|_| !(until.stop)());
+    plans.extend(emitted.filter_map(|c| emit::plan(&program, &c.order, c.rules)).map(|p| p.0));
+    let points = points(&program, plans, until)?;
     let best = points.last().map_or(u64::MAX, |p| p.makespan);
     Ok(Front { points, progress: Progress { best, ..course.progress } })
 }
@@ -116,14 +120,18 @@ fn merge(found: &mut Vec<Candidate>, more: Vec<Candidate>) {
     }
 }
 
-/// The valid plans that no other beats, by rising movement.
-fn points(program: &Program<'_>, plans: Vec<Plan>) -> Result<Vec<FrontPoint>, TimedError> {
+/// The valid plans that no other beats, by rising movement; retimed as far as there is time.
+fn points(program: &Program<'_>, plans: Vec<Plan>, until: &Until<'_>) -> Result<Vec<FrontPoint>, TimedError> {
     let (graph, machine) = (program.model.graph(), program.model.machine());
     let mut kept: Vec<(Figures, Plan)> = Vec::new();
     for plan in plans {
-        let retimed = polished(graph, machine, plan.clone());
-        // A reload that comes earlier may come into a reservation; then the plan stays as it was.
-        let plan = if check(graph, machine, &retimed).is_valid() { retimed } else { plan };
+        let plan = if (until.stop)() {
+            plan
+        } else {
+            let retimed = polished(graph, machine, plan.clone(), (until.settle)());
+            // A reload that comes earlier may come into a reservation; then the plan stays as it was.
+            if check(graph, machine, &retimed).is_valid() { retimed } else { plan }
+        };
         let Ok(figures) = figures(program, &plan) else { continue };
         if check(graph, machine, &plan).is_valid() && !kept.iter().any(|(k, _)| k.dominates(figures)) {
             kept.retain(|(k, _)| !figures.dominates(*k));

@@ -48,7 +48,8 @@ struct Island<'a> {
 }
 
 impl<'a> Archipelago<'a> {
-    /// Islands that begin from some orders, of which there is one at least.
+    /// Islands that begin from some orders, of which there is one at least. Once `stop` says so, no
+    /// more of them are tried.
     pub(super) fn new(
         program: &'a Program<'a>,
         ties: &'a Ties,
@@ -56,8 +57,9 @@ impl<'a> Archipelago<'a> {
         orders: Vec<Vec<ItemIx>>,
         goal: Goal,
         seed: u64,
+        stop: &dyn Fn() -> bool,
     ) -> Option<Self> {
-        let starts = starts(program, orders, goal, &mut Draw::new(seed, 0));
+        let starts = starts(program, orders, goal, &mut Draw::new(seed, 0), stop);
         let best = starts.first()?.clone();
         let islands = (0..count.max(1)).map(|i| {
             let start = &starts[i % starts.len()];
@@ -144,12 +146,21 @@ impl<'a> Archipelago<'a> {
     }
 }
 
-/// The orders under several rules each, cheapest first.
-fn starts(program: &Program<'_>, orders: Vec<Vec<ItemIx>>, goal: Goal, draw: &mut Draw) -> Vec<Candidate> {
+/// The orders under several rules each, cheapest first; at least one, if there is any.
+fn starts(
+    program: &Program<'_>,
+    orders: Vec<Vec<ItemIx>>,
+    goal: Goal,
+    draw: &mut Draw,
+    stop: &dyn Fn() -> bool,
+) -> Vec<Candidate> {
     let mut decoder = Decoder::<u64>::new(program, goal, Rules::default());
     let mut starts = Vec::new();
     for order in orders {
         for tried in 0..RULES {
+            if !starts.is_empty() && stop() {
+                break;
+            }
             decoder.rules = if tried == 0 { Rules::default() } else { Rules::drawn(program, draw) };
             let figures = decoder.reset(&order, &mut ());
             starts.push(Candidate { cost: goal.cost(figures), figures, order: order.clone(), rules: decoder.rules });

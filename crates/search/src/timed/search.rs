@@ -15,7 +15,7 @@ use spillbench_core::checker::check;
 use spillbench_core::index::{BufIx, NodeIx, PipeIx};
 use spillbench_core::metrics::{MeasureError, measure};
 use spillbench_core::planner::PlanError;
-use spillbench_core::planner::retime::retime;
+use spillbench_core::planner::retime::{Effort, retime_with};
 use spillbench_core::{Graph, Machine, Plan, Schedule};
 use thiserror::Error;
 use typed_index_collections::{TiVec, ti_vec};
@@ -120,11 +120,12 @@ pub fn search_time<'a>(
     let mut course = Course::new(&program, aim, config, monitor);
     course.settle_movement(start, until)?;
     let orders = course.orders(start.schedule, &ties);
-    let (count, threads) = (config.islands, config.threads);
-    if let Some(mut islands) = Archipelago::new(&program, &ties, (count, threads), orders, course.goal, config.seed) {
+    let size = (config.islands, config.threads);
+    let islands = Archipelago::new(&program, &ties, size, orders, course.goal, config.seed, &|| (until.stop)());
+    if let Some(mut islands) = islands {
         course.settle_time(&mut islands, until);
     }
-    course.end()
+    course.end(until)
 }
 
 /// One search on its way.
@@ -267,11 +268,11 @@ impl<'a> Course<'a> {
     }
 
     /// What the search found.
-    fn end(mut self) -> Result<TimedFound, TimedError> {
+    fn end(mut self, until: &Until<'_>) -> Result<TimedFound, TimedError> {
         if let Some((_, plan, _)) = &self.best {
             let (graph, machine) = (self.program.model.graph(), self.program.model.machine());
             // A reload that comes earlier may come into a reservation; then the plan stays as it was.
-            let _ = self.offer(polished(graph, machine, plan.clone()));
+            let _ = self.offer(polished(graph, machine, plan.clone(), (until.stop)()));
         }
         let least = self.least.map_or(u64::MAX, |l| l.0);
         let limit = self.goal.limit;
@@ -306,9 +307,15 @@ fn energy_goal(program: &Program<'_>) -> Goal {
     Goal::energy(base, energy.per_cycle())
 }
 
+/// A plan of more steps than this is retimed without swaps when there is little time: they take
+/// seconds.
+const LARGE: usize = 10_000;
+
 /// The plan retimed; itself where that does not help.
-pub(super) fn polished(graph: &Graph, machine: &Machine, plan: Plan) -> Plan {
-    match retime(graph, machine, &plan) {
+pub(super) fn polished(graph: &Graph, machine: &Machine, plan: Plan, in_haste: bool) -> Plan {
+    let all = Effort::default();
+    let effort = if in_haste && plan.schedule.len() > LARGE { Effort { swaps: 0, ..all } } else { all };
+    match retime_with(graph, machine, &plan, effort) {
         Ok(Some(retimed)) => retimed.plan,
         _ => plan,
     }

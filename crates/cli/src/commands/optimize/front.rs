@@ -20,6 +20,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// The part of the time after which no more is searched: plans are made and retimed in the rest.
+const SEARCHING: f64 = 0.7;
+
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct Found<'a> {
@@ -51,11 +54,11 @@ pub(super) fn run(
     let interrupted = || INTERRUPTED.load(Ordering::Relaxed);
     let settle = time::settles(started, limit);
     let stop = || interrupted() || limit.is_some_and(|limit| started.elapsed() >= limit);
-    // Each search has an equal part of the time behind the first phase.
+    // Each search has an equal part of the time between the first phase and making plans.
     let over = |step: usize| {
         limit.is_some_and(|limit| {
             let part = (step + 1) as f64 / FRONT_STEPS as f64;
-            started.elapsed() >= limit.mul_f64(time::SETTLING + (1.0 - time::SETTLING) * part)
+            started.elapsed() >= limit.mul_f64(time::SETTLING + (SEARCHING - time::SETTLING) * part)
         })
     };
     let until = Until { settle: &settle, stop: &stop };
