@@ -28,7 +28,7 @@ impl Monitor for Witness<'_> {
     }
 }
 
-const FOR_EVER: Until<'_> = Until { settle: &|| false, stop: &|| false };
+const FOR_EVER: Until<'_> = Until { settle: &|| false, begin: &|| false, stop: &|| false };
 
 fn run(graph: &Graph, machine: &Machine, aim: Aim, config: &SearchConfig) -> Result<TimedFound, TimedError> {
     let mut witness = Witness { graph, machine, values: Vec::new() };

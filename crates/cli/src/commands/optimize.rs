@@ -201,7 +201,9 @@ impl OptimizeArgs {
                 .map(|found| (found, None))
                 .map_err(|e| resolve::run_error(&task, &hardware, RunError::Plan(e)))?,
             Goal::Time(_, aim) => {
-                let until = Until { settle: &time::settles(started, limit), stop: &stop };
+                let settle = time::passes(started, limit, time::SETTLING);
+                let begin = time::passes(started, limit, time::BEGINNING);
+                let until = Until { settle: &settle, begin: &begin, stop: &stop };
                 let found = search_time(&task.graph, &machine, start, aim, &config, &until, &mut follower)
                     .map_err(|e| time::error(&task, &hardware, e))?;
                 let limits = Some((found.least, found.limit));

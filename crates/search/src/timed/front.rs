@@ -68,7 +68,9 @@ pub fn search_front<'a>(
     let orders = course.orders(start.schedule, &ties);
     let size = (config.islands, config.threads);
     let mut found: Vec<Candidate> = Vec::new();
-    let islands = Archipelago::new(&program, &ties, size, orders, course.goal, config.seed, &|| over(0));
+    let islands = Archipelago::new(&program, &ties, size, orders, course.goal, config.seed, &|| {
+        (until.begin)() || (until.stop)()
+    });
     if let Some(mut islands) = islands {
         islands.collect();
         for step in 0..STEPS.len() {

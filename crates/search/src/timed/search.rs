@@ -51,6 +51,8 @@ pub enum Aim {
 pub struct Until<'a> {
     /// Says that the search for an order that moves little should give way to that for time.
     pub settle: &'a (dyn Fn() -> bool + Sync),
+    /// Says that the search for time should begin with what has been tried to begin from.
+    pub begin: &'a (dyn Fn() -> bool + Sync),
     /// Says that all should end.
     pub stop: &'a (dyn Fn() -> bool + Sync),
 }
@@ -121,7 +123,9 @@ pub fn search_time<'a>(
     course.settle_movement(start, until)?;
     let orders = course.orders(start.schedule, &ties);
     let size = (config.islands, config.threads);
-    let islands = Archipelago::new(&program, &ties, size, orders, course.goal, config.seed, &|| (until.stop)());
+    let islands = Archipelago::new(&program, &ties, size, orders, course.goal, config.seed, &|| {
+        (until.begin)() || (until.stop)()
+    });
     if let Some(mut islands) = islands {
         course.settle_time(&mut islands, until);
     }

@@ -20,8 +20,11 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// The part of the time after which no more orders are tried to begin from.
+const BEGINNING: f64 = 0.5;
+
 /// The part of the time after which no more is searched: plans are made and retimed in the rest.
-const SEARCHING: f64 = 0.7;
+const SEARCHING: f64 = 0.8;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -52,16 +55,17 @@ pub(super) fn run(
     console: &mut Console,
 ) -> Result<Outcome, CliError> {
     let interrupted = || INTERRUPTED.load(Ordering::Relaxed);
-    let settle = time::settles(started, limit);
+    let settle = time::passes(started, limit, time::SETTLING);
+    let begin = time::passes(started, limit, BEGINNING);
     let stop = || interrupted() || limit.is_some_and(|limit| started.elapsed() >= limit);
-    // Each search has an equal part of the time between the first phase and making plans.
+    // Each search has an equal part of the time between beginning and making plans.
     let over = |step: usize| {
         limit.is_some_and(|limit| {
             let part = (step + 1) as f64 / FRONT_STEPS as f64;
-            started.elapsed() >= limit.mul_f64(time::SETTLING + (SEARCHING - time::SETTLING) * part)
+            started.elapsed() >= limit.mul_f64(BEGINNING + (SEARCHING - BEGINNING) * part)
         })
     };
-    let until = Until { settle: &settle, stop: &stop };
+    let until = Until { settle: &settle, begin: &begin, stop: &stop };
     let mut shown = Shown { bar: console.progress("searching", 1) };
     let front = search_front(&task.graph, machine, start, config, &until, &over, &mut shown)
         .map_err(|e| time::error(task, hardware, e))?;

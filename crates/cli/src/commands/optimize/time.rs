@@ -91,9 +91,12 @@ pub(super) fn aim(
     })
 }
 
-/// Says when the search for little movement has had its part of the time.
-pub(super) fn settles(started: Instant, limit: Option<Duration>) -> impl Fn() -> bool + Sync {
-    let part = limit.map(|limit| limit.mul_f64(SETTLING));
+/// The part of the time after which no more orders are tried to begin the search for time from.
+pub(super) const BEGINNING: f64 = 0.8;
+
+/// Says when a part of the time has passed.
+pub(super) fn passes(started: Instant, limit: Option<Duration>, part: f64) -> impl Fn() -> bool + Sync {
+    let part = limit.map(|limit| limit.mul_f64(part));
     move || part.is_some_and(|part| started.elapsed() >= part)
 }
 
