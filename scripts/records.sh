@@ -36,7 +36,7 @@ measure() {
 
 # bound GRAPH OBJECTIVE: what no plan is below; for movement as far as a certificate proves it.
 bound() {
-    certificate=results/bounds/$1.json
+    certificate=results/bounds/$1-every-order.json
     case $2 in
         movement)
             [ -f "$certificate" ] || { echo 0; return; }
