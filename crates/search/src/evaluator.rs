@@ -13,6 +13,21 @@ pub struct Change<'a> {
     pub items: &'a [ItemIx],
 }
 
+impl Change<'_> {
+    /// Lays the change into whole blocks of `block` positions: `window` becomes their items after it;
+    /// returns where they begin.
+    pub(crate) fn align(self, order: &[ItemIx], block: usize, window: &mut Vec<ItemIx>) -> usize {
+        let first = self.first / block * block;
+        let changed_end = self.first + self.items.len();
+        let end = changed_end.next_multiple_of(block).min(order.len());
+        window.clear();
+        window.extend_from_slice(&order[first..self.first]);
+        window.extend_from_slice(self.items);
+        window.extend_from_slice(&order[changed_end..end]);
+        first
+    }
+}
+
 /// A place in an order worth changing: two uses of one buffer with a fault between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {

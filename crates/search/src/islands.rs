@@ -309,7 +309,7 @@ impl<'a> Archipelago<'a> {
             return;
         }
         let (order, hits) = (&candidate.order, &candidate.hits);
-        let plan = self.objective.realize_until(self.model, order, hits, &mut self.workspace, &|| stop());
+        let plan = self.objective.realize(self.model, order, hits, &mut self.workspace, &|| stop());
         let Ok(plan) = plan else { return };
         let Some(value) = self.objective.value(graph, machine, &plan) else { return };
         if value < self.found.value && check(graph, machine, &plan).is_valid() {
@@ -322,7 +322,7 @@ impl<'a> Archipelago<'a> {
 }
 
 /// Runs `work` on every island, on up to `threads` threads.
-fn run_all<'a>(islands: &mut [Island<'a>], threads: usize, work: &(dyn Fn(&mut Island<'a>) + Sync)) {
+pub(crate) fn run_all<I: Send>(islands: &mut [I], threads: usize, work: &(dyn Fn(&mut I) + Sync)) {
     if threads == 1 || islands.len() == 1 {
         islands.iter_mut().for_each(work);
         return;

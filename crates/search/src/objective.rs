@@ -30,7 +30,8 @@ pub trait Objective: Sync {
         None
     }
 
-    /// A valid plan of an order of items; `hits` are those of the evaluator.
+    /// A valid plan of an order of items; `hits` are those of the evaluator. What may take long tries
+    /// nothing more once `stop` says so.
     ///
     /// # Errors
     /// When no plan exists.
@@ -40,24 +41,9 @@ pub trait Objective: Sync {
         order: &[ItemIx],
         hits: &[bool],
         workspace: &mut Workspace,
+        stop: &dyn Fn() -> bool,
     ) -> Result<Plan, PlanError> {
-        realize::realize(model, order, hits, workspace, &|| false)
-    }
-
-    /// As [`Objective::realize`], for which it stands by default; what may take long tries nothing
-    /// more once `stop` says so.
-    ///
-    /// # Errors
-    /// When no plan exists.
-    fn realize_until(
-        &self,
-        model: &Model<'_>,
-        order: &[ItemIx],
-        hits: &[bool],
-        workspace: &mut Workspace,
-        _stop: &dyn Fn() -> bool,
-    ) -> Result<Plan, PlanError> {
-        self.realize(model, order, hits, workspace)
+        realize::realize(model, order, hits, workspace, stop)
     }
 }
 
@@ -87,17 +73,6 @@ impl Objective for LeastMovement {
     fn promise(&self, model: &Model<'_>, cost: u64) -> Option<u64> {
         Some(cost.saturating_mul(1 << model.cost_shift()))
     }
-
-    fn realize_until(
-        &self,
-        model: &Model<'_>,
-        order: &[ItemIx],
-        hits: &[bool],
-        workspace: &mut Workspace,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Plan, PlanError> {
-        realize::realize(model, order, hits, workspace, stop)
-    }
 }
 
 /// Least peak demand, capacities ignored, with at most one live buffer in each exclusive cache.
@@ -120,17 +95,6 @@ impl Objective for LeastPeak {
     fn value(&self, graph: &Graph, machine: &Machine, plan: &Plan) -> Option<u64> {
         let exclusive = crate::peak::keeps_exclusive(graph, machine, plan);
         exclusive.then(|| measure(graph, machine, plan).ok().map(|m| m.peak_demand.0))?
-    }
-
-    fn realize_until(
-        &self,
-        model: &Model<'_>,
-        order: &[ItemIx],
-        hits: &[bool],
-        workspace: &mut Workspace,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Plan, PlanError> {
-        realize::realize(model, order, hits, workspace, stop)
     }
 }
 

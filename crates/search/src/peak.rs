@@ -112,17 +112,6 @@ impl<'a> Peak<'a> {
         })
     }
 
-    fn align(&mut self, order: &[ItemIx], change: Change<'_>) -> usize {
-        let first = change.first / BLOCK * BLOCK;
-        let changed_end = change.first + change.items.len();
-        let end = changed_end.next_multiple_of(BLOCK).min(order.len());
-        self.window.clear();
-        self.window.extend_from_slice(&order[first..change.first]);
-        self.window.extend_from_slice(change.items);
-        self.window.extend_from_slice(&order[changed_end..end]);
-        first
-    }
-
     /// Walks the window, which begins a block; fills `window_peaks` and `window_before`.
     fn walk(&mut self, first: usize) {
         self.stamp += 1;
@@ -238,13 +227,13 @@ impl Evaluator for Peak<'_> {
     }
 
     fn probe(&mut self, order: &[ItemIx], change: Change<'_>, limit: u64) -> Option<u64> {
-        let first = self.align(order, change);
+        let first = change.align(order, BLOCK, &mut self.window);
         self.walk(first);
         Some(self.cost_with(first)).filter(|&cost| cost <= limit)
     }
 
     fn commit(&mut self, order: &[ItemIx], change: Change<'_>) {
-        let first = self.align(order, change);
+        let first = change.align(order, BLOCK, &mut self.window);
         self.walk(first);
         self.keep(first);
     }

@@ -58,18 +58,6 @@ impl<'a> Residency<'a> {
     pub fn contested(&self) -> impl Iterator<Item = BufIx> + '_ {
         self.caches.iter().flat_map(|c| c.members.iter().copied())
     }
-
-    /// Lays the change into whole blocks; returns where they begin.
-    fn align(&mut self, order: &[ItemIx], change: Change<'_>) -> usize {
-        let first = change.first / BLOCK * BLOCK;
-        let changed_end = change.first + change.items.len();
-        let end = changed_end.next_multiple_of(BLOCK).min(order.len());
-        self.window.clear();
-        self.window.extend_from_slice(&order[first..change.first]);
-        self.window.extend_from_slice(change.items);
-        self.window.extend_from_slice(&order[changed_end..end]);
-        first
-    }
 }
 
 impl Evaluator for Residency<'_> {
@@ -84,7 +72,7 @@ impl Evaluator for Residency<'_> {
     }
 
     fn probe(&mut self, order: &[ItemIx], change: Change<'_>, limit: u64) -> Option<u64> {
-        let first = self.align(order, change);
+        let first = change.align(order, BLOCK, &mut self.window);
         let blocks = first / BLOCK..(first + self.window.len()).div_ceil(BLOCK);
         let touched = |cache: &Cache| change.items.iter().any(|&i| cache.is_touched_by(i));
         let stored: u64 = self.caches.iter().filter(|c| touched(c)).map(|c| c.charged_in(blocks.clone())).sum();
@@ -97,7 +85,7 @@ impl Evaluator for Residency<'_> {
     }
 
     fn commit(&mut self, order: &[ItemIx], change: Change<'_>) {
-        let first = self.align(order, change);
+        let first = change.align(order, BLOCK, &mut self.window);
         let blocks = first / BLOCK..(first + self.window.len()).div_ceil(BLOCK);
         for cache in &mut self.caches {
             if change.items.iter().any(|&i| cache.is_touched_by(i)) {

@@ -273,7 +273,7 @@ proptest! {
         let cost = residency.reset(&order);
         let least = bound(&graph, &machine, &model.schedule(&order), Cover::OpOrder).expect("it fits");
         prop_assert!(cost >= least.value.0, "{} is below the flow bound {}", cost, least.value.0);
-        let plan = LeastMovement.realize(&model, &order, &residency.hits(), &mut Workspace::default());
+        let plan = LeastMovement.realize(&model, &order, &residency.hits(), &mut Workspace::default(), &|| false);
         let plan = plan.expect("it fits");
         let nodes = plan.schedule.iter().filter_map(|&id| graph.node_by_id(id)).collect();
         let kept = Schedule::from_nodes(&graph, nodes).expect("a plan keeps every edge");

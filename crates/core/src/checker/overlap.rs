@@ -33,7 +33,8 @@ pub(super) fn check(reading: &Reading<'_>, segments: &[Segment], report: &mut Re
     }
 }
 
-fn span(reading: &Reading<'_>, segment: &Segment) -> Span {
+/// What a report says of a segment.
+pub(super) fn span(reading: &Reading<'_>, segment: &Segment) -> Span {
     let buffer = reading.graph.buf(segment.buf);
     Span {
         buf: buffer.id,

@@ -6,11 +6,12 @@
 //! of one cache add up. What is left of it is a function of the position that changes at few of them;
 //! a segment needs the least over its own positions, which a table of minima over powers of two gives.
 
+use super::overlap::span;
 use super::reading::{ABSENT, Entry, Reading};
-use super::report::{Fault, Report, Rule, Span};
+use super::report::{Fault, Report, Rule};
 use super::residency::Segment;
 use crate::index::CacheIx;
-use crate::units::{Bytes, Offset};
+use crate::units::Bytes;
 
 /// What is left of one cache: `changes[k]` holds from its position to that of the next.
 struct Left {
@@ -81,17 +82,9 @@ pub(super) fn check(reading: &Reading<'_>, segments: &[Segment], report: &mut Re
         let (usable, pos) = left.least(segment.start, segment.end);
         let inside = segment.last < reading.machine.cache(segment.cache).capacity.0;
         if inside && segment.last >= usable {
-            let buffer = reading.graph.buf(segment.buf);
             report.add(Rule::Bounds, || Fault::InReserved {
                 cache: reading.cache_name(segment.buf),
-                segment: Span {
-                    buf: buffer.id,
-                    node: reading.plan.schedule[segment.start as usize],
-                    start: segment.start as usize,
-                    end: segment.end as usize,
-                    offset: Offset(segment.low),
-                    size: buffer.size,
-                },
+                segment: span(reading, segment),
                 usable: Bytes(usable),
                 pos: pos as usize,
             });

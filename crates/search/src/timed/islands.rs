@@ -10,6 +10,7 @@ use super::program::Program;
 use super::rules::Rules;
 use crate::anneal::Cooling;
 use crate::draw::Draw;
+use crate::islands::run_all;
 use crate::model::ItemIx;
 use crate::ties::Ties;
 
@@ -184,18 +185,4 @@ fn unit(program: &Program<'_>, goal: Goal) -> f64 {
 fn median(mut values: Vec<u64>) -> u64 {
     let middle = values.len() / 2;
     if values.is_empty() { 0 } else { *values.select_nth_unstable(middle).1 }
-}
-
-/// Runs `work` on every island, on up to `threads` threads.
-fn run_all<'a>(islands: &mut [Island<'a>], threads: usize, work: &(dyn Fn(&mut Island<'a>) + Sync)) {
-    if threads == 1 || islands.len() == 1 {
-        islands.iter_mut().for_each(work);
-        return;
-    }
-    let share = islands.len().div_ceil(threads);
-    std::thread::scope(|scope| {
-        for chunk in islands.chunks_mut(share) {
-            scope.spawn(move || chunk.iter_mut().for_each(work));
-        }
-    });
 }
