@@ -57,7 +57,8 @@ pub struct HardwareArgs {
     #[arg(long, value_name = "CACHE=BYTES")]
     pub capacity: Vec<Capacity>,
     /// Keep BYTES at the top of a cache from buffers, from node FROM to node TO of the schedule, both
-    /// included; either may be left out, and the span altogether; may be repeated, and adds up
+    /// included, which must stand in that order; either may be left out, and the span altogether; may be
+    /// repeated, and adds up
     #[arg(long, value_name = "CACHE:BYTES@FROM..TO", value_parser = parse_reservation)]
     pub reserve: Vec<Reservation>,
     /// Another cost of spills: davinci (2 cycles per byte + 150), bandwidth (512 bytes per cycle), or

@@ -11,6 +11,7 @@ use spillbench_core::formats::graph_csv::Half;
 use spillbench_core::formats::output::OutputError;
 use spillbench_core::graph::{GraphError, GraphErrors};
 use spillbench_core::hardware::{FitError, HardwareError};
+use spillbench_core::reservation::Reservation;
 use spillbench_core::schedule::ScheduleErrors;
 use spillbench_harness::HarnessError;
 use spillbench_workloads::WorkloadError;
@@ -364,7 +365,9 @@ fn misfit_help(misfits: &[FitError]) -> Option<String> {
         FitError::BufferTooLarge { cache, size, .. } => (cache.clone(), Some(*size)),
         FitError::OperandsTooLarge { cache, needed, .. } => (cache.clone(), Some(*needed)),
         FitError::ReservedTooMuch { cache, .. } => (cache.clone(), None),
-        FitError::ReservedNode { reservation, .. } => (reservation.cache.clone(), None),
+        FitError::ReservedNode { reservation, .. } | FitError::ReservedBackwards { reservation, .. } => {
+            (reservation.cache.clone(), None)
+        }
     };
     match misfits.first()? {
         FitError::ReservedTooMuch { cache, needed, capacity, .. } => {
@@ -373,6 +376,13 @@ fn misfit_help(misfits: &[FitError]) -> Option<String> {
         }
         FitError::ReservedNode { .. } => {
             return Some("the ends of a reservation are ids of nodes of the graph, as its file has them".to_owned());
+        }
+        FitError::ReservedBackwards { reservation, .. } => {
+            let turned = Reservation { from: reservation.to, to: reservation.from, ..reservation.clone() };
+            return Some(format!(
+                "the ends stand as in the schedule once it is normalised (--schedule, --order, --normalize): give \
+                 {turned} if that is meant"
+            ));
         }
         _ => {}
     }

@@ -50,6 +50,13 @@ fn a_reservation_that_cannot_be_is_refused_with_its_numbers() {
       UB:5@3..99 is reserved from or to node 99, which the graph does not have
     help: the ends of a reservation are ids of nodes of the graph, as its file has them
     ");
+    insta::assert_snapshot!(place.refused("plan example.json --reserve UB:1@5..3"), @r"
+    error: example.json: no plan exists on davinci less UB:1@5..3
+      UB:1@5..3 cannot be reserved: in the schedule its last node stands at position 3, before its first, at position 5
+    help: the ends stand as in the schedule once it is normalised (--schedule, --order, --normalize): give UB:1@3..5 if that is meant
+    ");
+    let unused = place.refused("plan example.json --reserve L1:5@98..3");
+    assert!(unused.contains("L1:5@98..3 is reserved from or to node 98, which the graph does not have"), "{unused}");
     let more = place.refused("plan example.json --reserve UB:2K");
     assert!(more.contains("UB:2048 reserves more than the 1024 bytes of its cache"), "{more}");
     for wrong in ["UB", "UB:x", "UB:1@2..x", ":1"] {

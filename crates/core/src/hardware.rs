@@ -444,6 +444,19 @@ pub enum FitError {
         /// Bytes the cache has.
         capacity: Bytes,
     },
+    /// A reservation whose last node the schedule has before its first.
+    #[error(
+        "{reservation} cannot be reserved: in the schedule its last node stands at position {to}, before its first, \
+        at position {from}"
+    )]
+    ReservedBackwards {
+        /// The reservation.
+        reservation: Reservation,
+        /// Position of its first node in the normalised schedule, from 0.
+        from: usize,
+        /// Position of its last.
+        to: usize,
+    },
     /// A reservation begins or ends with a node that the graph does not have.
     #[error("{reservation} is reserved from or to node {node}, which the graph does not have")]
     ReservedNode {
@@ -460,7 +473,7 @@ impl Machine {
     ///
     /// # Errors
     /// One [`FitError::UnknownCache`] per cache that the hardware does not have, one
-    /// [`FitError::ReservedNode`] per reservation that names a node that the graph does not have.
+    /// [`FitError::ReservedNode`] per end of a reservation that the graph does not have.
     pub fn resolve(graph: &Graph, hardware: &Hardware) -> Result<Self, Vec<FitError>> {
         let mut pipe_names = graph.pipe_names().to_owned();
         let mut pipe = |name: &str| match pipe_names.position(|p| p == name) {
@@ -565,7 +578,6 @@ impl Machine {
 fn reserved(graph: &Graph, hardware: &Hardware, unknown: &mut Vec<FitError>) -> Vec<Reserved> {
     let mut all = Vec::new();
     for reservation in &hardware.reservations {
-        let Some(cache) = graph.cache_names().position(|name| *name == reservation.cache) else { continue };
         let mut node = |id: Option<Id>| {
             let found = id.and_then(|id| graph.node_by_id(id));
             if let (Some(node), None) = (id, found) {
@@ -574,7 +586,10 @@ fn reserved(graph: &Graph, hardware: &Hardware, unknown: &mut Vec<FitError>) -> 
             found
         };
         let (from, to) = (node(reservation.from), node(reservation.to));
-        all.push(Reserved { cache, bytes: reservation.bytes, from, to });
+        // Of a cache that no buffer is in nothing need be kept.
+        if let Some(cache) = graph.cache_names().position(|name| *name == reservation.cache) {
+            all.push(Reserved { cache, bytes: reservation.bytes, from, to });
+        }
     }
     all
 }

@@ -3,10 +3,11 @@
 //!
 //! A reservation holds the top of its cache from its first node to its last, both included, as they
 //! stand in the order: in the normalised schedule while it is planned, in the plan when it is checked.
-//! Whichever of the two stands first begins it; without a first it begins with the schedule, without a
-//! last it never ends. Reservations of one cache that hold at once stack: their bytes add up. What is
+//! An order in which the last stands before the first does not suit it and is refused; without a first
+//! it begins with the schedule, without a last it never ends. Reservations of one cache that hold at once stack: their bytes add up. What is
 //! left, from address 0 on, is the *usable* part of the cache.
 
+use crate::graph::Graph;
 use crate::hardware::Machine;
 use crate::index::{CacheIx, NodeIx};
 use crate::units::{Bytes, Id};
@@ -90,6 +91,27 @@ pub struct Reserved {
     pub to: Option<NodeIx>,
 }
 
+impl Reserved {
+    /// The same in the ids of the graph.
+    pub fn stated(&self, graph: &Graph) -> Reservation {
+        let id = |node: Option<NodeIx>| node.map(|n| graph.id(n));
+        let cache = graph.cache_name(self.cache).to_owned();
+        Reservation { cache, bytes: self.bytes, from: id(self.from), to: id(self.to) }
+    }
+}
+
+/// The reservations of a machine that an order turns round, with the places of their first and last
+/// node.
+pub(crate) fn backwards(
+    machine: &Machine,
+    place: impl Fn(NodeIx) -> usize,
+) -> impl Iterator<Item = (&Reserved, usize, usize)> {
+    machine.reservations().iter().filter(|r| r.bytes.0 > 0).filter_map(move |r| {
+        let (from, to) = (place(r.from?), place(r.to?));
+        (to < from).then_some((r, from, to))
+    })
+}
+
 /// The usable part of every cache while an order is walked position by position: what begins at a
 /// position is told by [`Usable::begin`], what ends with it by [`Usable::end`].
 #[derive(Clone, Debug, Default)]
@@ -105,16 +127,14 @@ pub(crate) struct Usable {
 }
 
 impl Usable {
-    /// Of an order of `len` positions in which each node has a place.
+    /// Of an order of `len` positions in which each node has a place and that turns no reservation
+    /// round ([`backwards`]).
     pub(crate) fn along(machine: &Machine, len: usize, place: impl Fn(NodeIx) -> usize) -> Self {
         let mut usable = Self::default();
         for r in machine.reservations().iter().filter(|r| r.bytes.0 > 0) {
-            let ends = (r.from.map_or(0, &place), r.to.map_or(len, &place));
-            // Without a first or a last node the span is open, whatever the order of the two.
-            let (first, last) =
-                if r.from.is_some() && r.to.is_some() && ends.1 < ends.0 { (ends.1, ends.0) } else { ends };
-            usable.beginning.push((first, r.cache, r.bytes.0));
-            usable.ending.push((last, r.cache, r.bytes.0));
+            // Without a first or a last node the span is open.
+            usable.beginning.push((r.from.map_or(0, &place), r.cache, r.bytes.0));
+            usable.ending.push((r.to.map_or(len, &place), r.cache, r.bytes.0));
         }
         usable.beginning.sort_unstable();
         usable.ending.sort_unstable();

@@ -7,7 +7,7 @@ use common::{DEFAULT_CHAIN, graph, hardware, ids, movement, order, plan, policy,
 use proptest::prelude::*;
 use spillbench_core::checker::{Rule, check};
 use spillbench_core::hardware::FitError;
-use spillbench_core::metrics::{measure, residency};
+use spillbench_core::metrics::{MeasureError, measure, residency};
 use spillbench_core::plan::{Cause, Plan};
 use spillbench_core::planner::PlanError;
 use spillbench_core::{Bytes, Graph, Hardware, Id, Machine, Placement, Reservation, Workspace};
@@ -84,8 +84,19 @@ fn ids_of(n: u64) -> Vec<u64> {
 }
 
 #[test]
-fn the_ends_of_a_reservation_may_stand_in_either_order() {
-    assert_eq!(planned(&nested(), &["UB:6@5..3"]), planned(&nested(), &["UB:6@3..5"]));
+fn an_order_that_turns_a_reservation_round_is_refused() {
+    let turned: Reservation = "UB:6@5..3".parse().unwrap();
+    let error = plan(&nested(), &reserved(&["UB:6@5..3", "UB:0@7..0"]), &default_policy()).unwrap_err();
+    let expected = FitError::ReservedBackwards { reservation: turned.clone(), from: 5, to: 3 };
+    assert_eq!(error, PlanError::Misfit(vec![expected]));
+    // Nor is a plan one for it that was made without.
+    let plan = plan(&nested(), &reserved(&[]), &default_policy()).unwrap();
+    let machine = Machine::resolve(&nested(), &reserved(&["UB:6@5..3", "UB:1@6..2"])).unwrap();
+    assert_eq!(check(&nested(), &machine, &plan).offenders(Rule::Bounds), 2);
+    assert_eq!(
+        measure(&nested(), &machine, &plan),
+        Err(MeasureError::ReservedBackwards { reservation: turned, from: 5, to: 3 })
+    );
 }
 
 #[test]
@@ -102,6 +113,14 @@ fn a_node_that_does_not_fit_is_told_with_its_numbers() {
     assert_eq!(error, PlanError::Misfit(vec![expected]));
     let missing = Machine::resolve(&nested(), &reserved(&["UB:1@4..99"])).unwrap_err();
     assert!(matches!(missing[..], [FitError::ReservedNode { node: Id(99), .. }]));
+    // So it is in a cache that no buffer is in.
+    let mut two = common::hardware(&[("UB", 10), ("L1", 10)]);
+    two.reservations = vec!["L1:1@98..99".parse().unwrap(), "L1:1@0..7".parse().unwrap()];
+    let missing = Machine::resolve(&nested(), &two).unwrap_err();
+    assert!(matches!(
+        missing[..],
+        [FitError::ReservedNode { node: Id(98), .. }, FitError::ReservedNode { node: Id(99), .. }]
+    ));
     let mut hardware = reserved(&[]);
     for wrong in ["L1:1", "UB:11"] {
         hardware.reservations = vec![wrong.parse().unwrap()];
@@ -160,13 +179,19 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
 
 fn reservations(case: &Case, draws: &[Draw]) -> Vec<Reservation> {
     let ids = case.schedule.ids(&case.graph);
-    let node = |at: &Option<prop::sample::Index>| at.as_ref().map(|at| ids[at.index(ids.len())]);
+    let place = |at: &Option<prop::sample::Index>| at.as_ref().map(|at| at.index(ids.len()));
     draws
         .iter()
         .map(|(cache, bytes, from, to)| {
+            let ends = [place(from), place(to)];
+            // As the schedule has them; plans are free to turn them round.
+            let (from, to) = match ends {
+                [Some(from), Some(to)] => (Some(ids[from.min(to)]), Some(ids[from.max(to)])),
+                [from, to] => (from.map(|at| ids[at]), to.map(|at| ids[at])),
+            };
             let (cache, spec) = case.hardware.caches.get_index(cache.index(case.hardware.caches.len())).unwrap();
             let bytes = Bytes(*bytes).min(spec.capacity);
-            Reservation { cache: cache.clone(), bytes, from: node(from), to: node(to) }
+            Reservation { cache: cache.clone(), bytes, from, to }
         })
         .collect()
 }
@@ -176,16 +201,14 @@ fn some_policies() -> impl Iterator<Item = Policy> {
     chains.into_iter().flat_map(|chain| Placement::ALL.iter().map(move |p| policy("belady", chain, p.1)))
 }
 
-/// How many segments of a plan meet what is reserved at one of their positions, by trying each.
+/// How many segments of a plan meet what is reserved at one of their positions, by trying each, and
+/// how many reservations the plan turns round.
 fn intruders(case: &Case, free: &Machine, plan: &Plan, reservations: &[Reservation]) -> u64 {
     let segments = residency::segments(&case.graph, free, plan).unwrap();
     let at = |id: Id| plan.schedule.iter().position(|&other| other == id).unwrap();
     let usable = |cache: &str, pos: usize| {
         let holds = |r: &&Reservation| {
-            let (mut first, mut last) = (r.from.map_or(0, at), r.to.map_or(plan.schedule.len(), at));
-            if first > last {
-                (first, last) = (last, first);
-            }
+            let (first, last) = (r.from.map_or(0, at), r.to.map_or(plan.schedule.len(), at));
             r.cache == cache && (first..=last).contains(&pos)
         };
         let held: u64 = reservations.iter().filter(holds).map(|r| r.bytes.0).sum();
@@ -195,7 +218,11 @@ fn intruders(case: &Case, free: &Machine, plan: &Plan, reservations: &[Reservati
         let name = case.graph.cache_name(s.cache);
         (s.from.index()..s.to.index()).any(|pos| s.offset.end(s.size).0 > usable(name, pos))
     };
-    segments.iter().filter(meets).count() as u64
+    let turned = |r: &&Reservation| {
+        let used = r.bytes.0 > 0 && case.graph.cache_names().contains(&r.cache);
+        used && r.from.zip(r.to).is_some_and(|(from, to)| at(to) < at(from))
+    };
+    (segments.iter().filter(meets).count() + reservations.iter().filter(turned).count()) as u64
 }
 
 proptest! {

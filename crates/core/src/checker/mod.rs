@@ -31,7 +31,7 @@
 //! 4. **Bounds.** Every segment has an address and lies inside its cache:
 //!    `offset + size ≤ capacity`, less what the hardware reserves at any position of the segment (see
 //!    `Machine::reservations`; here by the positions of the plan). Offenders: segments that end past
-//!    their cache or in what is reserved, buffers without an initial offset, memory entries that repeat
+//!    their cache or in what is reserved, reservations whose last node stands before their first, buffers without an initial offset, memory entries that repeat
 //!    a buffer or name one that the graph lacks. (That the memory file lists every buffer once belongs
 //!    here: it is where addresses come from, while
 //!    rule 1 speaks of the schedule.)

@@ -374,6 +374,26 @@ pub enum Fault {
         /// The first position of the segment at which least is usable.
         pos: usize,
     },
+    /// Rule 4: a reservation whose last node stands before its first.
+    #[display(
+        "{bytes} bytes of {} are reserved from node {from} to node {to}, but {to} stands at position {to_pos}, \
+        before {from} at {from_pos}",
+        Shown(cache)
+    )]
+    ReservedBackwards {
+        /// The cache.
+        cache: String,
+        /// How many bytes of it.
+        bytes: Bytes,
+        /// The first node.
+        from: Id,
+        /// Where it stands.
+        from_pos: usize,
+        /// The last node.
+        to: Id,
+        /// Where it stands.
+        to_pos: usize,
+    },
     /// Rule 5: a segment that overlaps another one in time and in address. Each segment in
     /// conflict is listed once, with one of those that it overlaps.
     #[display("in {}, {segment} overlaps {other}", Shown(cache))]

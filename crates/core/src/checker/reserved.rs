@@ -2,7 +2,8 @@
 //! is.
 //!
 //! A reservation holds the top of its cache at every position from its first node to its last, both
-//! included; without the one it holds from the first position on, without the other to the last. Those
+//! included; without the one it holds from the first position on, without the other to the last. A plan
+//! that has the last before the first is no plan for it: that is reported, and nothing is held. Those
 //! of one cache add up. What is left of it is a function of the position that changes at few of them;
 //! a segment needs the least over its own positions, which a table of minima over powers of two gives.
 
@@ -10,7 +11,7 @@ use super::overlap::span;
 use super::reading::{ABSENT, Entry, Reading};
 use super::report::{Fault, Report, Rule};
 use super::residency::Segment;
-use crate::index::CacheIx;
+use crate::index::{CacheIx, NodeIx};
 use crate::units::Bytes;
 
 /// What is left of one cache: `changes[k]` holds from its position to that of the next.
@@ -27,14 +28,11 @@ impl Left {
     fn of(reading: &Reading<'_>, cache: CacheIx) -> Option<Self> {
         let mut changes = vec![(0u32, 0i128)];
         for reserved in reading.machine.reservations().iter().filter(|r| r.cache == cache && r.bytes.0 > 0) {
-            let at = |node: Option<_>, open| node.map_or(open, |n| reading.at(Entry::Node(n)));
-            let (mut first, mut last) = (at(reserved.from, 0), at(reserved.to, ABSENT - 1));
-            // That a node is missing has been said; from where to where is not known then.
-            if first == ABSENT || last == ABSENT {
+            let (first, last) = ends(reading, reserved.from, reserved.to);
+            // That a node is missing, or comes too early, has been said; from where to where is not
+            // known then.
+            if first == ABSENT || last == ABSENT || last < first {
                 continue;
-            }
-            if reserved.from.is_some() && reserved.to.is_some() && last < first {
-                (first, last) = (last, first);
             }
             changes.extend([(first, i128::from(reserved.bytes.0)), (last + 1, -i128::from(reserved.bytes.0))]);
         }
@@ -70,12 +68,37 @@ impl Left {
     }
 }
 
+/// The positions of the first and the last node of a reservation.
+fn ends(reading: &Reading<'_>, from: Option<NodeIx>, to: Option<NodeIx>) -> (u32, u32) {
+    let at = |node: Option<_>, open| node.map_or(open, |n| reading.at(Entry::Node(n)));
+    (at(from, 0), at(to, ABSENT - 1))
+}
+
+/// Reports every reservation whose last node stands before its first.
+fn check_ends(reading: &Reading<'_>, report: &mut Report) {
+    for reserved in reading.machine.reservations().iter().filter(|r| r.bytes.0 > 0) {
+        let (first, last) = ends(reading, reserved.from, reserved.to);
+        let (Some(from), Some(to)) = (reserved.from, reserved.to) else { continue };
+        if first != ABSENT && last != ABSENT && last < first {
+            report.add(Rule::Bounds, || Fault::ReservedBackwards {
+                cache: reading.graph.cache_name(reserved.cache).to_owned(),
+                bytes: reserved.bytes,
+                from: reading.graph.id(from),
+                from_pos: first as usize,
+                to: reading.graph.id(to),
+                to_pos: last as usize,
+            });
+        }
+    }
+}
+
 /// Reports every segment that reaches into what is reserved; those that leave their cache altogether
 /// have been reported.
 pub(super) fn check(reading: &Reading<'_>, segments: &[Segment], report: &mut Report) {
     if reading.machine.reservations().is_empty() {
         return;
     }
+    check_ends(reading, report);
     let caches: Vec<Option<Left>> = reading.graph.caches().map(|c| Left::of(reading, c)).collect();
     for segment in segments {
         let Some(left) = &caches[segment.cache.index()] else { continue };

@@ -1,6 +1,7 @@
 //! Why a plan has no figures.
 
 use crate::names::Shown;
+use crate::reservation::Reservation;
 use crate::units::{BufId, Bytes, Id, Offset};
 use thiserror::Error;
 
@@ -124,6 +125,16 @@ pub enum MeasureError {
         cache: String,
         /// Bytes that are not reserved.
         usable: Bytes,
+    },
+    /// A reservation whose last node the plan has before its first.
+    #[error("{reservation} is reserved from a node at position {from} back to one at position {to}")]
+    ReservedBackwards {
+        /// The reservation.
+        reservation: Reservation,
+        /// Where its first node stands.
+        from: usize,
+        /// Where its last does.
+        to: usize,
     },
     /// A sum passes 2⁶⁴ − 1.
     #[error("the {what} of the plan pass 2^64-1")]

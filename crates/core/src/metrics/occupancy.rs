@@ -6,7 +6,7 @@ use super::steps::{Step, Steps};
 use crate::graph::{Graph, NodeKind};
 use crate::hardware::Machine;
 use crate::index::{CacheIx, NodeIx, Pos};
-use crate::reservation::Usable;
+use crate::reservation::{Usable, backwards};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, HashMap};
 use typed_index_collections::TiVec;
@@ -35,7 +35,7 @@ pub fn observe(
     let mut caches: TiVec<CacheIx, FreeSpace> =
         graph.caches().map(|c| FreeSpace::new(machine.cache(c).capacity)).collect();
     let mut open = vec![0u32; graph.buffer_count()];
-    let mut reserved = reserved(machine, steps);
+    let mut reserved = reserved(graph, machine, steps)?;
     let mut next = 0;
     for (pos, &step) in steps.as_slice().iter_enumerated() {
         let change = match step {
@@ -83,9 +83,9 @@ pub fn observe(
 }
 
 /// What reservations leave of the caches along a plan.
-fn reserved(machine: &Machine, steps: &Steps) -> Usable {
+fn reserved(graph: &Graph, machine: &Machine, steps: &Steps) -> Result<Usable, MeasureError> {
     if machine.reservations().is_empty() {
-        return Usable::default();
+        return Ok(Usable::default());
     }
     // Every node stands in the plan once.
     let place = steps.as_slice().iter_enumerated().filter_map(|(pos, &step)| match step {
@@ -94,7 +94,11 @@ fn reserved(machine: &Machine, steps: &Steps) -> Usable {
     });
     let place: HashMap<NodeIx, usize> = place.collect();
     let len = steps.as_slice().len();
-    Usable::along(machine, len, |node| place.get(&node).copied().unwrap_or(len))
+    let place = |node: NodeIx| place.get(&node).copied().unwrap_or(len);
+    match backwards(machine, place).next() {
+        Some((r, from, to)) => Err(MeasureError::ReservedBackwards { reservation: r.stated(graph), from, to }),
+        None => Ok(Usable::along(machine, len, place)),
+    }
 }
 
 /// Peak residency and mean fragmentation of every cache.

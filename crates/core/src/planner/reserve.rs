@@ -9,7 +9,7 @@ use crate::heuristic::Request;
 use crate::index::{BufIx, CacheIx, NodeIx, Pos};
 use crate::metrics;
 use crate::plan::{Cause, Plan};
-use crate::reservation::{Profile, Usable};
+use crate::reservation::{Profile, Usable, backwards};
 use crate::schedule::Schedule;
 use crate::units::{BufId, Bytes, Offset};
 use std::collections::BTreeSet;
@@ -51,8 +51,19 @@ impl Reservations {
     }
 }
 
-/// What needs more than reservations leave it where it stands; empty when the schedule can be planned.
+/// The reservations that the schedule turns round or, where there are none, what needs more than
+/// reservations leave it where it stands; empty when the schedule can be planned.
 pub(super) fn misfits(graph: &Graph, machine: &Machine, schedule: &Schedule) -> Vec<FitError> {
+    if machine.reservations().is_empty() {
+        return Vec::new();
+    }
+    let positions = schedule.positions();
+    let turned = backwards(machine, |node| positions[node].index());
+    let turned: Vec<_> =
+        turned.map(|(r, from, to)| FitError::ReservedBackwards { reservation: r.stated(graph), from, to }).collect();
+    if !turned.is_empty() {
+        return turned;
+    }
     let reservations = Reservations::new(machine, schedule);
     if reservations.usable.is_everything() {
         return Vec::new();

@@ -4,7 +4,7 @@ use crate::analysis::run::{Run, RunError};
 use rayon::prelude::*;
 use serde::Serialize;
 use spillbench_core::index::CacheIx;
-use spillbench_core::planner::{Placement, Strategy, Workspace};
+use spillbench_core::planner::{Placement, PlanError, Strategy, Workspace};
 use spillbench_core::schedule::Normalize;
 use spillbench_core::units::{Bytes, Cycles};
 use spillbench_core::{Graph, Hardware, Machine, Schedule};
@@ -143,8 +143,8 @@ impl Setting<'_> {
             Change::Placement(placement) => policy.config.placement = *placement,
             Change::Normalize(level, _) => schedule = Some(self.given.clone().normalized(self.graph, *level)),
         }
-        let machine = Machine::resolve(self.graph, hardware.as_ref().unwrap_or(self.hardware))
-            .map_err(spillbench_core::planner::PlanError::Misfit)?;
+        let machine =
+            Machine::resolve(self.graph, hardware.as_ref().unwrap_or(self.hardware)).map_err(PlanError::Misfit)?;
         Run::new((self.graph, &machine, schedule.as_ref().unwrap_or(normalized)), &policy, workspace, None)
     }
 }
@@ -163,8 +163,13 @@ pub fn what_if(
 ) -> Result<Vec<Outcome>, RunError> {
     let Some(base) = &base.verdict.metrics else { return Ok(Vec::new()) };
     let outcome = |workspace: &mut Workspace, change: Change| {
-        let run = setting.run(normalized, &change, workspace)?;
+        let run = setting.run(normalized, &change, workspace);
         done();
+        let run = match run {
+            // Reservations may leave too little where another level of normalising puts a node.
+            Err(RunError::Plan(PlanError::Misfit(_))) => return Ok(None),
+            other => other?,
+        };
         let Some(metrics) = run.verdict.metrics else { return Ok(None) };
         let cycles = base.makespan.zip(metrics.makespan);
         Ok(Some(Outcome {
