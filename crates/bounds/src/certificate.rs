@@ -9,6 +9,9 @@
 //!
 //! - `cover` says of which plans the bound speaks: `schedule`, `op-order` or `every-order`.
 //! - `bound` is what the writer claims, in bytes. The checker ignores it and reports its own figure.
+//! - `of`, where it stands, says what the certificate was made for: a fingerprint of the graph, one of
+//!   the schedule unless it covers every order, and how many nodes and buffers there were. It is no part
+//!   of the proof; it lets a reader say what does not match.
 //! - A proof of kind `prices` gives, per cache, nodes of the schedule with the price of a byte of
 //!   room there, in bytes of movement, times `scale`; all other nodes have price 0. With `R_t` the
 //!   capacity less the operand bytes of step `t`, `c_g` what giving up gap `g` costs and `s_g` its
@@ -38,8 +41,26 @@ pub struct Certificate {
     pub cover: Cover,
     /// What the writer claims. Not part of the proof.
     pub bound: Bytes,
+    /// What it was made for. Not part of the proof.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Subject>,
     /// The proof.
     pub proof: Proof,
+}
+
+/// What a certificate was made for, in fingerprints of the writer's choice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// Fingerprint of the graph.
+    pub graph: String,
+    /// Fingerprint of the schedule, normalised; none where every order is covered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+    /// Nodes of the graph.
+    pub nodes: usize,
+    /// Its buffers.
+    pub buffers: usize,
 }
 
 /// The numbers that prove a bound.
@@ -125,7 +146,13 @@ const VERSION: u32 = 1;
 impl Certificate {
     /// A certificate of the current version.
     pub fn new(cover: Cover, bound: Bytes, proof: Proof) -> Self {
-        Self { format: FORMAT.to_owned(), version: VERSION, cover, bound, proof }
+        Self { format: FORMAT.to_owned(), version: VERSION, cover, bound, of: None, proof }
+    }
+
+    /// The same, with what it was made for.
+    #[must_use]
+    pub fn about(self, subject: Subject) -> Self {
+        Self { of: Some(subject), ..self }
     }
 
     /// Reads a certificate.

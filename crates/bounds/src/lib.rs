@@ -18,7 +18,7 @@ pub mod sensitivity;
 
 pub use attribution::{Attribution, When, attribute, cover_of};
 pub use bound::{Bound, BoundKind, CacheBound, bound};
-pub use certificate::{Certificate, CertificateError};
+pub use certificate::{Certificate, CertificateError, Subject};
 pub use certify::{Certified, CertifyError, certify, certify_within};
 pub use flow::{FlowBound, FlowStats, flow_bound};
 pub use grid::{GridBound, grids};

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRng, TestRunner};
 use spillbench_bounds::certificate::{Certificate, CertificateError, Proof};
+use spillbench_bounds::certify::Misfit;
 use spillbench_bounds::{Bound, CertifyError, Cover, bound, certify};
 use spillbench_core::schedule::Normalize;
 use spillbench_core::{Bytes, Graph, Id, Machine, Schedule};
@@ -140,6 +141,6 @@ fn a_certificate_for_something_else_is_refused() {
         let Proof::Prices { caches, .. } = &mut priced.proof else { panic!("a proof by prices") };
         caches[0].prices.push((Id(0), 1));
         let cache = caches[0].cache.clone();
-        assert_eq!(refused(&priced), CertifyError::Node { node: Id(0), cache });
+        assert_eq!(refused(&priced), CertifyError::Node { node: Id(0), cache, why: Misfit::Elsewhere });
     }
 }

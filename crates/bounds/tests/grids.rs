@@ -5,6 +5,7 @@ mod common;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRng, TestRunner};
 use spillbench_bounds::certificate::{Certificate, Grid, Proof};
+use spillbench_bounds::certify::Misfit;
 use spillbench_bounds::{CertifyError, Cover, Limits, across_orders, certify, grids};
 use spillbench_core::graph::NodeKind;
 use spillbench_core::index::{BufIx, NodeIx};
@@ -294,10 +295,14 @@ fn a_buffer_has_one_place_in_a_certificate() {
     assert_eq!(found.len(), 1);
     let refused = |grids: Vec<Grid>| certify(&graph, &machine, None, &certificate(grids)).unwrap_err();
     let grid = found[0].grid.clone();
-    assert_eq!(refused(vec![grid.clone(), grid.clone()]), CertifyError::GridBuffer { buf: grid.rows[0] });
+    assert_eq!(
+        refused(vec![grid.clone(), grid.clone()]),
+        CertifyError::GridBuffer { buf: grid.rows[0], why: Misfit::Twice }
+    );
     let mut mixed = grid.clone();
     mixed.accumulators.push(BufId(77));
-    assert_eq!(refused(vec![mixed]), CertifyError::GridBuffer { buf: BufId(77) });
+    let why = Misfit::Absent { of: graph.buffer_count() };
+    assert_eq!(refused(vec![mixed]), CertifyError::GridBuffer { buf: BufId(77), why });
     let mut text = Vec::new();
     certificate(vec![grid.clone()]).write(&mut text).unwrap();
     assert_eq!(Certificate::read(&text).unwrap(), certificate(vec![grid]));

@@ -6,6 +6,7 @@ use common::{Shape, graph};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRng, TestRunner};
 use spillbench_bounds::certificate::{Certificate, Proof};
+use spillbench_bounds::certify::Misfit;
 use spillbench_bounds::model::models;
 use spillbench_bounds::{CacheModel, CertifyError, Cover, Limits, across_orders, certify};
 use spillbench_core::graph::NodeKind;
@@ -135,9 +136,13 @@ fn a_partition_that_is_none_is_refused_and_a_smaller_one_proves_less() {
         };
         let cache = bound.sets[0].cache.clone();
         let twice = change(&|sets| sets.push(sets[0].clone())).unwrap_err();
-        prop_assert_eq!(twice, CertifyError::Buffer { buf: bound.sets[0].buffers[0], cache: cache.clone() });
+        prop_assert_eq!(
+            twice,
+            CertifyError::Buffer { buf: bound.sets[0].buffers[0], cache: cache.clone(), why: Misfit::Twice }
+        );
         let unknown = change(&|sets| sets[0].buffers.push(BufId(77))).unwrap_err();
-        prop_assert_eq!(unknown, CertifyError::Buffer { buf: BufId(77), cache });
+        let why = Misfit::Absent { of: graph.buffer_count() };
+        prop_assert_eq!(unknown, CertifyError::Buffer { buf: BufId(77), cache, why });
         let best = by_trial(&graph, &machine);
         for drop in 0..bound.sets[0].buffers.len() {
             let fewer = change(&|sets| {

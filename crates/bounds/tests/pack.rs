@@ -1,7 +1,9 @@
 //! Packing: against brute force on small instances, and the public benchmark.
 
 use proptest::prelude::*;
-use spillbench_bounds::pack::{Conflict, Interval, Limits, LiveGap, PackError, Problem, Verdict, pack, verify};
+use spillbench_bounds::pack::{
+    Conflict, Interval, Limits, LiveGap, PackError, Problem, Verdict, pack, verify, verify_fixed,
+};
 use std::path::PathBuf;
 
 /// Tries every offset of every interval.
@@ -26,6 +28,7 @@ fn brute_force(problem: &Problem) -> bool {
 
 fn agrees_with_brute_force(problem: &Problem) -> Result<(), TestCaseError> {
     let packed = pack(problem, Limits::nodes(1_000_000)).unwrap();
+    prop_assert_eq!(packed.conflict, verify_fixed(problem).err());
     match packed.verdict {
         Verdict::Packed => {
             let best = packed.best.unwrap();

@@ -134,6 +134,8 @@ pub enum CliError {
         file: PathBuf,
         /// Why.
         source: CertifyError,
+        /// What else it was made for, in words, where it says so.
+        other: Option<String>,
     },
     /// Intervals that cannot be packed, whatever the capacity.
     #[error("{}: {source}", shown(.file))]
@@ -231,6 +233,7 @@ fn details(error: &CliError) -> (Vec<String>, usize) {
         }
         CliError::Schedule { source, .. } => (source.list.iter().map(ToString::to_string).collect(), source.total),
         CliError::Misfit { misfits, .. } => (misfits.iter().take(100).map(misfit).collect(), misfits.len()),
+        CliError::Certify { other: Some(other), .. } => (vec![other.clone()], 1),
         _ => (Vec::new(), 0),
     }
 }
@@ -266,7 +269,7 @@ fn help(error: &CliError) -> Option<String> {
         CliError::Stdout(_) | CliError::Run { .. } | CliError::Harness(_) | CliError::Pack { .. } => None,
         CliError::Certificate { .. } => Some("`spillbench bound --certificate FILE` writes one".to_owned()),
         CliError::Certify { .. } => {
-            Some("give the graph, hardware and capacities that the certificate was made for".to_owned())
+            Some("give the graph, schedule, hardware and capacities that the certificate was made for".to_owned())
         }
         CliError::Write(_) => Some("nothing was written; give another --out DIR".to_owned()),
         CliError::Workload(error) => workload_help(error),

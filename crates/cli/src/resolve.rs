@@ -20,13 +20,14 @@ use crate::error::{CliError, shown};
 use crate::input::{self, Expect};
 use spillbench_bounds::attribution::When;
 use spillbench_bounds::exact::ExactError;
-use spillbench_bounds::{CertifyError, Cover, ModelError};
-use spillbench_core::Plan;
+use spillbench_bounds::{CertifyError, Cover, ModelError, Subject};
 use spillbench_core::formats::{FormatError, schedule_text};
 use spillbench_core::hardware::{Hardware, Machine};
 use spillbench_core::plan::SpillIds;
 use spillbench_core::planner::PlanError;
 use spillbench_core::schedule::{Normalize, Schedule};
+use spillbench_core::{Graph, Plan};
+use spillbench_harness::hash;
 use spillbench_search::{ORDERS, Order};
 use std::path::Path;
 
@@ -66,11 +67,28 @@ pub fn run_error(task: &Task, hardware: &Hardware, error: RunError) -> CliError 
     }
 }
 
-/// The error of a certificate that proves nothing, told of the graph where that is at fault.
-pub fn certify_error(task: &Task, hardware: &Hardware, file: &Path, error: CertifyError) -> CliError {
+/// The error of a certificate that proves nothing, told of the graph where that is at fault. `other` says
+/// what else the certificate was made for, as far as that is known.
+pub fn certify_error(
+    task: &Task,
+    hardware: &Hardware,
+    file: &Path,
+    error: CertifyError,
+    other: Option<String>,
+) -> CliError {
     match error {
         CertifyError::Misfit(misfits) => misfit(task, hardware, misfits),
-        source => CliError::Certify { file: file.to_owned(), source },
+        source => CliError::Certify { file: file.to_owned(), source, other },
+    }
+}
+
+/// What a certificate for a graph, and a schedule of it, says that it is of.
+pub fn subject(graph: &Graph, schedule: Option<&Schedule>) -> Subject {
+    Subject {
+        graph: hash::graph(graph).to_string(),
+        schedule: schedule.map(|schedule| hash::schedule(graph, schedule).to_string()),
+        nodes: graph.node_count(),
+        buffers: graph.buffer_count(),
     }
 }
 

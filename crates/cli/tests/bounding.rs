@@ -108,6 +108,22 @@ fn a_certificate_proves_what_it_can_and_no_more() {
     let ran = place.run(&format!("{line} more.json"));
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(ran.out.contains("The certificate claims 5 bytes, which it does not prove here."), "{}", ran.out);
+    // Of another schedule of this graph, or of another graph, it may prove less or nothing: both say why.
+    place.put("t.txt", "0 1 4 5 2 3 6 7".replace(' ', "\n"));
+    let ran = place.run("certify example.json --schedule t.txt --capacity UB=10 --certificate c.json");
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let other = ran.out.lines().find(|l| l.starts_with("It was made for this graph and another schedule")).unwrap();
+    let marks = other.split(|c: char| !c.is_ascii_hexdigit()).filter(|w| w.len() == 32).collect::<Vec<_>>();
+    assert!(marks.len() == 2 && marks[0] != marks[1], "{other}");
+    place.put(
+        "small.json",
+        r#"{"Nodes":[{"Id":0,"Op":"ALLOC","BufId":0,"Size":6,"Type":"UB"},
+        {"Id":1,"Op":"FREE","BufId":0,"Size":6,"Type":"UB"}],"Edges":[]}"#,
+    );
+    let refused = place.refused("certify small.json --capacity UB=10 --certificate c.json");
+    assert!(refused.contains("priced for UB, is none of the 2 that the graph has"), "{refused}");
+    let counts = "that had 8 nodes, 2 buffers and the fingerprint";
+    assert!(refused.contains(counts) && refused.contains("this one has 2 nodes, 1 buffer and"), "{refused}");
     // With more room it proves less, and says so.
     let ran = place.run("certify example.json --schedule s.txt --capacity UB=12 --certificate c.json --json");
     assert_eq!((ran.status, &json(&ran.out)["bound"]), (1, &Value::from(0)));
@@ -176,6 +192,38 @@ fn alignments_gaps_and_fixed_offsets_are_kept() {
     assert_eq!(text.lines().next(), Some("id,lower,upper,size,alignment,gaps,offset"));
     assert!(text.contains("b,2,5,4,8,,0\n") && text.contains(",3-4@0:1,"), "{text}");
     place.good("pack packed.csv --capacity 8");
+}
+
+#[test]
+fn fixed_offsets_that_leave_no_packing_are_named() {
+    let place = Place::new();
+    let reason = |rows: &str| {
+        place.put("i.csv", format!("id,lower,upper,size,alignment,offset\n{rows}"));
+        let ran = place.run("pack i.csv --capacity 12");
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        let found = json(&place.run("pack i.csv --capacity 12 --json").out);
+        assert_eq!((&found["verdict"], &found["nodes"]), (&Value::from("infeasible"), &Value::from(0)));
+        let conflict = found["conflict"].as_str().unwrap().to_owned();
+        assert!(ran.out.contains(&format!("Proven: there is no packing, for {conflict}.")), "{}", ran.out);
+        conflict
+    };
+    assert_snapshot!(reason("free,0,9,1,,\na,0,5,6,,0\nb,3,9,6,,4\n"), @"a (fixed at bytes 0 up to 6, live from 0 up to 5) and b (fixed at bytes 4 up to 10, live from 3 up to 9) overlap at moment 3");
+    assert_snapshot!(reason("a,0,5,6,,8\n"), @"a (fixed at bytes 8 up to 14, live from 0 up to 5) ends above the capacity of 12 bytes");
+    assert_snapshot!(reason("a,0,5,6,4,2\n"), @"a (fixed at bytes 2 up to 8, live from 0 up to 5) has the alignment 4, and 2 is no multiple");
+}
+
+#[test]
+fn an_upper_is_exclusive_and_an_end_inclusive() {
+    let place = Place::new();
+    // Both take all bytes: b begins when a is over.
+    let ran = place.run_with("pack - --capacity 4", "id,lower,upper,size\na,0,3,4\nb,3,6,4\n");
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
+    // At moment 3 both are live.
+    let inclusive = |rows: &str| place.run_with("pack - --capacity 4", format!("id,start,end,size\n{rows}"));
+    let ran = inclusive("a,0,3,4\nb,3,6,4\n");
+    assert_eq!(ran.status, 1, "{}", ran.out);
+    assert!(ran.err.contains("the column end holds the last moment of a life"), "{}", ran.err);
+    assert_eq!(inclusive("a,0,2,4\nb,3,5,4\n").status, 0);
 }
 
 #[test]

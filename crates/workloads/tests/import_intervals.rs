@@ -80,7 +80,11 @@ fn all_columns_of_the_format_are_read() {
         hint: Some(24),
     };
     assert_eq!(intervals, [x, y]);
-    assert_eq!(notices, [IntervalNotice::UnknownColumn { column: "colour".to_owned() }]);
+    assert_eq!(
+        notices,
+        [IntervalNotice::UnknownColumn { column: "colour".to_owned() }, IntervalNotice::Inclusive],
+        "end is the last moment of a life, and the reader is told"
+    );
     let (_, _, notices) = imported(text);
     let left_out: Vec<_> = notices
         .iter()

@@ -4,7 +4,7 @@
 //! and gets one listed row and one listed column, each in one way; any other op is passed over, which
 //! can only lower what is proven. All amounts are multiplied by the denominator of the price.
 
-use super::CertifyError;
+use super::{CertifyError, Misfit};
 use crate::certificate::Grid;
 use spillbench_core::graph::NodeKind;
 use spillbench_core::index::{BufIx, CacheIx, NodeIx};
@@ -57,10 +57,13 @@ fn roles(graph: &Graph, grid: &Grid, listed: &mut [bool]) -> Result<BTreeMap<Buf
     let lists = [(&grid.rows, Role::Row), (&grid.columns, Role::Column), (&grid.accumulators, Role::Accumulator)];
     let named = lists.into_iter().flat_map(|(list, role)| list.iter().map(move |&id: &BufId| (id, role)));
     for (id, role) in named {
-        let refused = CertifyError::GridBuffer { buf: id };
-        let Some(b) = graph.buf_by_id(id).filter(|b| !listed[b.index()]) else { return Err(refused) };
+        let refused = |why| CertifyError::GridBuffer { buf: id, why };
+        let b = graph.buf_by_id(id).ok_or_else(|| refused(Misfit::Absent { of: graph.buffer_count() }))?;
+        if listed[b.index()] {
+            return Err(refused(Misfit::Twice));
+        }
         if role == Role::Accumulator && *cache.get_or_insert(graph.buf(b).cache) != graph.buf(b).cache {
-            return Err(refused);
+            return Err(refused(Misfit::Elsewhere));
         }
         listed[b.index()] = true;
         roles.insert(b, role);

@@ -11,7 +11,8 @@ mod prices;
 use crate::certificate::{Certificate, Proof};
 use crate::model::Cover;
 use spillbench_core::hardware::FitError;
-use spillbench_core::{BufId, Bytes, Graph, Id, Machine, Schedule};
+use spillbench_core::{BufId, Bytes, Graph, Id, Machine, Schedule, Shown};
+use std::fmt;
 use thiserror::Error;
 
 /// What a certificate proves.
@@ -62,34 +63,69 @@ pub enum CertifyError {
     #[error("the scale is 0")]
     ZeroScale,
     /// A cache that the graph does not have, or that stands twice.
-    #[error("cache {cache} is not in the graph, or stands twice")]
+    #[error("cache {} {why}", Shown(.cache))]
     Cache {
         /// The cache.
         cache: String,
+        /// What is wrong with it.
+        why: Misfit,
     },
     /// A node that is not a step of the schedule, or that is priced twice for one cache.
-    #[error("node {node} is no step of the schedule, or is priced twice for {cache}")]
+    #[error("node {node}, priced for {}, {}", Shown(.cache), match .why {
+        Misfit::Elsewhere => "is no op, and without a fixed place it has no price".to_owned(),
+        other => other.to_string(),
+    })]
     Node {
         /// The node.
         node: Id,
         /// The cache.
         cache: String,
+        /// What is wrong with it.
+        why: Misfit,
     },
     /// A buffer that is not of that cache, or that stands twice.
-    #[error("buffer {buf} is not in {cache}, or stands twice")]
+    #[error("buffer {buf}, of a set in {}, {why}", Shown(.cache))]
     Buffer {
         /// The buffer.
         buf: BufId,
         /// The cache of the set.
         cache: String,
+        /// What is wrong with it.
+        why: Misfit,
     },
     /// A buffer of a grid that the graph does not have, that stands twice, or an accumulator of
     /// another cache than the first.
-    #[error("buffer {buf} of a grid is not in the graph, stands twice, or is an accumulator of another cache")]
+    #[error("buffer {buf}, of a grid, {why}")]
     GridBuffer {
         /// The buffer.
         buf: BufId,
+        /// What is wrong with it.
+        why: Misfit,
     },
+}
+
+/// What is wrong with something that a certificate names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// The graph has so many of its kind, and it is none of them.
+    Absent {
+        /// How many.
+        of: usize,
+    },
+    /// It is named twice.
+    Twice,
+    /// It is in another cache, or a cache node where only ops are steps.
+    Elsewhere,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent { of } => write!(f, "is none of the {of} that the graph has"),
+            Self::Twice => f.write_str("stands twice in the certificate"),
+            Self::Elsewhere => f.write_str("is in another cache"),
+        }
+    }
 }
 
 /// How many states [`certify`] looks at for each set of a partition; twice what finding one takes

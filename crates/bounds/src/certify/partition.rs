@@ -4,7 +4,7 @@
 //! in an order that the graph allows, so sets without a common buffer add up. Here a state is what
 //! is done and what is resident; see the comments at each step for why it loses no plan.
 
-use super::CertifyError;
+use super::{CertifyError, Misfit};
 use crate::certificate::BufferSet;
 use rustc_hash::FxHashMap;
 use spillbench_core::index::{BufIx, NodeIx};
@@ -32,17 +32,22 @@ pub(super) fn evaluate(
     let mut shares = vec![Bytes(0); graph.cache_names().len()];
     let mut left = states.saturating_mul(MOST_HARD);
     for set in sets {
-        let unknown = || CertifyError::Cache { cache: set.cache.clone() };
+        let caches = graph.cache_names().len();
+        let unknown = || CertifyError::Cache { cache: set.cache.clone(), why: Misfit::Absent { of: caches } };
         let cache = graph.cache_names().position(|name| *name == set.cache).ok_or_else(unknown)?;
         let mut buffers = Vec::with_capacity(set.buffers.len());
         for &id in &set.buffers {
-            match graph.buf_by_id(id) {
-                Some(b) if graph.buf(b).cache == cache && !listed[b.index()] => {
+            let why = match graph.buf_by_id(id) {
+                None => Misfit::Absent { of: graph.buffer_count() },
+                Some(b) if graph.buf(b).cache != cache => Misfit::Elsewhere,
+                Some(b) if listed[b.index()] => Misfit::Twice,
+                Some(b) => {
                     listed[b.index()] = true;
                     buffers.push(b);
+                    continue;
                 }
-                _ => return Err(CertifyError::Buffer { buf: id, cache: set.cache.clone() }),
-            }
+            };
+            return Err(CertifyError::Buffer { buf: id, cache: set.cache.clone(), why });
         }
         let game = Game::new(graph, machine.cache(cache).capacity.0, &buffers);
         let (cost, work) = game.map_or((0, 0), |game| game.least_cost(states.min(left)));

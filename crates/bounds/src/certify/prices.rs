@@ -6,7 +6,7 @@
 //! step takes the price of the room it leaves away again. That is the dual bound
 //! `Σ c_g − Σ_t R_t·y_t − Σ_g max(0, c_g − s_g·Σ_{t∈g} y_t)`, gap by gap.
 
-use super::CertifyError;
+use super::{CertifyError, Misfit};
 use crate::certificate::CachePrices;
 use crate::model::Cover;
 use spillbench_core::graph::NodeKind;
@@ -51,22 +51,26 @@ fn open_accounts(graph: &Graph, pinned: bool, caches: &[CachePrices]) -> Result<
     let empty = Account { gained: Some(0), paid: Some(0), ..Account::default() };
     let mut accounts: TiVec<CacheIx, Account> = ti_vec![empty; graph.cache_names().len()];
     for CachePrices { cache, prices } in caches {
-        let refused = || CertifyError::Cache { cache: cache.clone() };
-        let ix = graph.cache_names().position(|name| name == cache).ok_or_else(refused)?;
+        let refused = |why| CertifyError::Cache { cache: cache.clone(), why };
+        let absent = || refused(Misfit::Absent { of: graph.cache_names().len() });
+        let ix = graph.cache_names().position(|name| name == cache).ok_or_else(absent)?;
         if !accounts[ix].prices.is_empty() {
-            return Err(refused());
+            return Err(refused(Misfit::Twice));
         }
         accounts[ix].prices = ti_vec![0; graph.node_count()];
         let mut priced: TiVec<NodeIx, bool> = ti_vec![false; graph.node_count()];
         for &(id, price) in prices {
-            let step = graph.node_by_id(id).filter(|&n| pinned || graph.kind(n) == NodeKind::Op);
-            match step {
-                Some(n) if !priced[n] => {
+            let why = match graph.node_by_id(id) {
+                None => Misfit::Absent { of: graph.node_count() },
+                Some(n) if !pinned && graph.kind(n) != NodeKind::Op => Misfit::Elsewhere,
+                Some(n) if priced[n] => Misfit::Twice,
+                Some(n) => {
                     priced[n] = true;
                     accounts[ix].prices[n] = price;
+                    continue;
                 }
-                _ => return Err(CertifyError::Node { node: id, cache: cache.clone() }),
-            }
+            };
+            return Err(CertifyError::Node { node: id, cache: cache.clone(), why });
         }
     }
     Ok(accounts)

@@ -15,7 +15,7 @@ mod portfolio;
 mod search;
 mod verify;
 
-pub use verify::{Conflict, verify};
+pub use verify::{Conflict, verify, verify_fixed};
 
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -200,6 +200,8 @@ pub struct Packed {
     pub best: Option<Packing>,
     /// No packing is lower: the most bytes live at once, and where fixed offsets reach.
     pub lower_bound: u64,
+    /// Why there is no packing, where the fixed offsets alone say so; nothing was searched then.
+    pub conflict: Option<Conflict>,
     /// Search nodes used.
     pub nodes: u64,
 }
@@ -219,7 +221,7 @@ pub fn pack(problem: &Problem, limits: Limits) -> Result<Packed, PackError> {
 pub(crate) fn pack_within(problem: &Problem, budget: &mut Budget) -> Packed {
     match check(problem) {
         Ok(()) => portfolio::run(problem, budget),
-        Err(_) => Packed { verdict: Verdict::NotProven, best: None, lower_bound: 0, nodes: 0 },
+        Err(_) => Packed { verdict: Verdict::NotProven, best: None, lower_bound: 0, conflict: None, nodes: 0 },
     }
 }
 

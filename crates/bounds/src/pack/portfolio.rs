@@ -8,7 +8,7 @@
 
 use super::model::{Item, Model};
 use super::search::{Branching, Found, Search};
-use super::{Budget, Packed, Packing, Problem, Verdict, greedy, pairs, verify};
+use super::{Budget, Packed, Packing, Problem, Verdict, greedy, pairs, verify, verify_fixed};
 
 /// Beyond this many steps to look at all sections of all items, only greedy rules run: one node
 /// would take seconds.
@@ -39,9 +39,13 @@ impl Item {
 
 pub(super) fn run(problem: &Problem, budget: &mut Budget) -> Packed {
     let model = Model::new(problem);
-    let used = budget.used;
+    let (used, lower_bound) = (budget.used, model.lower_bound());
+    if let Err(conflict) = verify_fixed(problem) {
+        let (verdict, conflict) = (Verdict::Infeasible, Some(conflict));
+        return Packed { verdict, best: None, lower_bound, conflict, nodes: 0 };
+    }
     let (verdict, best) = solve(problem, &model, budget);
-    Packed { verdict, best, lower_bound: model.lower_bound(), nodes: budget.used - used }
+    Packed { verdict, best, lower_bound, conflict: None, nodes: budget.used - used }
 }
 
 fn solve(problem: &Problem, model: &Model, budget: &mut Budget) -> (Verdict, Option<Packing>) {
@@ -52,8 +56,7 @@ fn solve(problem: &Problem, model: &Model, budget: &mut Budget) -> (Verdict, Opt
     if best.as_ref().is_some_and(|b| b.height <= problem.capacity) {
         return (Verdict::Packed, best);
     }
-    let misplaced = model.items.iter().any(|i| i.fixed.is_some_and(|f| f % i.alignment != 0));
-    if misplaced || model.lower_bound() > problem.capacity {
+    if model.lower_bound() > problem.capacity {
         return (Verdict::Infeasible, best);
     }
     if model.work() > WORK_LIMIT {

@@ -1,4 +1,5 @@
-//! An independent reader of packings: the rules, tried pair by pair in order of time.
+//! An independent reader of packings: the rules, tried pair by pair in order of time; of a whole packing,
+//! or of what is fixed before there is one.
 //!
 //! A packing holds when every offset is a multiple of its alignment, lies where it is fixed, ends
 //! within the capacity, and no two intervals ever occupy the same byte at the same moment.
@@ -50,11 +51,27 @@ pub enum Conflict {
 /// # Errors
 /// The first rule that is broken.
 pub fn verify(problem: &Problem, offsets: &[u64]) -> Result<(), Conflict> {
-    let intervals = &problem.intervals;
-    if offsets.len() != intervals.len() {
-        return Err(Conflict::Count { offsets: offsets.len(), intervals: intervals.len() });
+    let intervals = problem.intervals.len();
+    if offsets.len() != intervals {
+        return Err(Conflict::Count { offsets: offsets.len(), intervals });
     }
-    for (interval, (i, &offset)) in intervals.iter().zip(offsets).enumerate() {
+    try_rules(problem, offsets.iter().copied().enumerate())
+}
+
+/// Tries every rule on the intervals whose offsets are fixed, as if there were no others. What is broken
+/// among them is broken in every packing.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn verify_fixed(problem: &Problem) -> Result<(), Conflict> {
+    try_rules(problem, problem.intervals.iter().enumerate().filter_map(|(n, i)| Some((n, i.offset?))))
+}
+
+/// Tries the rules on some intervals at some offsets.
+fn try_rules(problem: &Problem, placed: impl Iterator<Item = (usize, u64)> + Clone) -> Result<(), Conflict> {
+    let intervals = &problem.intervals;
+    for (interval, offset) in placed.clone() {
+        let i = &intervals[interval];
         if i.offset.is_some_and(|fixed| fixed != offset) || offset.checked_rem(i.alignment) != Some(0) {
             return Err(Conflict::Place { interval, offset });
         }
@@ -62,7 +79,7 @@ pub fn verify(problem: &Problem, offsets: &[u64]) -> Result<(), Conflict> {
             return Err(Conflict::Capacity { interval, offset });
         }
     }
-    let mut rectangles: Vec<_> = (0..intervals.len()).flat_map(|n| rectangles(n, &intervals[n], offsets[n])).collect();
+    let mut rectangles: Vec<_> = placed.flat_map(|(n, offset)| rectangles(n, &intervals[n], offset)).collect();
     rectangles.sort_unstable_by_key(|r| (r.from, r.to, r.interval));
     let mut live: Vec<Rectangle> = Vec::new();
     for r in rectangles {

@@ -97,7 +97,8 @@ impl BoundArgs {
         };
         let elapsed_ms = milliseconds(started.elapsed());
         if let Some(file) = certificate {
-            file.write(|out| found.certificate().write(out))?;
+            let subject = resolve::subject(&task.graph, (cover != Cover::EveryOrder).then_some(&schedule));
+            file.write(|out| found.certificate().clone().about(subject).write(out))?;
         }
         if let Some(least) = &least {
             let verdict = Verdict::of(&task.graph, &machine, &least.plan)

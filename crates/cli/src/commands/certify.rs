@@ -6,12 +6,12 @@ use crate::args::{GraphArgs, HardwareArgs, ScheduleArgs};
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::input::Expect;
-use crate::report::{Grid, covered, grouped, grouped_bytes};
+use crate::report::{Grid, count, covered, grouped, grouped_bytes};
 use crate::resolve;
 use clap::Args;
 use serde::Serialize;
 use spillbench_bounds::certify::DEFAULT_STATES;
-use spillbench_bounds::{Certificate, Certified, Cover, certify_within};
+use spillbench_bounds::{Certificate, Certified, Cover, Subject, certify_within};
 use spillbench_core::{Bytes, Shown};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -51,6 +51,8 @@ struct Proven<'a> {
     bound: Bytes,
     bound_cover: &'static str,
     claimed: Bytes,
+    /// What the certificate says it was made for; null where it does not.
+    made_for: Option<&'a Subject>,
     per_cache: Vec<Share<'a>>,
     elapsed_ms: f64,
 }
@@ -77,10 +79,11 @@ impl CertifyArgs {
             Cover::EveryOrder => None,
             _ => Some(resolve::schedule(&self.schedule, &task, Some(&machine), console)?),
         };
+        let other = || difference(&certificate, &resolve::subject(&task.graph, schedule.as_ref()));
         let checking = console.progress("evaluating the certificate", 1);
         let started = Instant::now();
         let certified = certify_within(&task.graph, &machine, schedule.as_ref(), &certificate, self.states)
-            .map_err(|e| resolve::certify_error(&task, &hardware, file, e))?;
+            .map_err(|e| resolve::certify_error(&task, &hardware, file, e, other()))?;
         let elapsed_ms = milliseconds(started.elapsed());
         drop(checking);
         if self.json {
@@ -90,19 +93,47 @@ impl CertifyArgs {
                 bound: certified.bound,
                 bound_cover: certified.cover.name(),
                 claimed: certificate.bound,
+                made_for: certificate.of.as_ref(),
                 per_cache: certified.per_cache.iter().map(|(cache, bound)| Share { cache, bound: *bound }).collect(),
                 elapsed_ms,
             })?;
         } else {
             let on = format!("{} on {}", Shown(&task.name), Shown(&hardware.name));
-            print(&on, &certified, certificate.bound, console)?;
+            print(&on, &certified, (certificate.bound, other), console)?;
             console.line(format_args!("Evaluated in {elapsed_ms:.1} ms."))?;
         }
         Ok(if certified.bound < certificate.bound { Outcome::Refuted } else { Outcome::Done })
     }
 }
 
-fn print(on: &str, certified: &Certified, claimed: Bytes, console: &mut Console) -> Result<(), CliError> {
+/// What of graph and schedule is not what a certificate was made for, as far as it says so.
+fn difference(certificate: &Certificate, here: &Subject) -> Option<String> {
+    let made = certificate.of.as_ref()?;
+    let size = |s: &Subject| format!("{}, {}", count(s.nodes, "node"), count(s.buffers, "buffer"));
+    if made.graph != here.graph {
+        let (was, is) = (Shown(&made.graph), &here.graph);
+        return Some(format!(
+            "It was made for another graph: that had {} and the fingerprint {was}, this one has {} and {is}.",
+            size(made),
+            size(here)
+        ));
+    }
+    match (&made.schedule, &here.schedule) {
+        (Some(was), Some(is)) if was != is => Some(format!(
+            "It was made for this graph and another schedule: that had the fingerprint {}, this one has {is} (--schedule, \
+             --order, --normalize).",
+            Shown(was)
+        )),
+        _ => None,
+    }
+}
+
+fn print(
+    on: &str,
+    certified: &Certified,
+    (claimed, other): (Bytes, impl Fn() -> Option<String>),
+    console: &mut Console,
+) -> Result<(), CliError> {
     let mut grid = Grid::new(&["<cache", "proven"]);
     for (cache, bound) in &certified.per_cache {
         grid.row([cache.clone(), grouped(*bound)]);
@@ -112,7 +143,8 @@ fn print(on: &str, certified: &Certified, claimed: Bytes, console: &mut Console)
     console.line(format_args!("Proven: no plan that {plans} moves less than {proven}."))?;
     if certified.bound < claimed {
         let claimed = grouped_bytes(claimed);
-        return console.line(format_args!("The certificate claims {claimed}, which it does not prove here."));
+        console.line(format_args!("The certificate claims {claimed}, which it does not prove here."))?;
+        return other().map_or(Ok(()), |other| console.line(other));
     }
     Ok(())
 }

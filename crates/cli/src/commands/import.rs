@@ -32,7 +32,8 @@ pub struct ImportArgs {
 enum Format {
     /// A neural network in ONNX: tensors are cut into tiles, operators lowered to instructions
     Onnx(OnnxArgs),
-    /// Buffers with fixed lives, in CSV: id, lower, upper, size and optional columns
+    /// Buffers with fixed lives, in CSV: id, lower, upper (exclusive), size and optional columns; or
+    /// start and end (inclusive)
     Intervals(TextArgs),
     /// Accesses of a cache, one per line: time, id, size and optionally the next access
     Trace(TextArgs),

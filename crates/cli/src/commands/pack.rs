@@ -11,8 +11,8 @@ use crate::resolve;
 use crate::write::OneFile;
 use clap::Args;
 use serde::Serialize;
-use spillbench_bounds::pack::{self, Interval, Limits, LiveGap, Packed, Problem, Verdict};
-use spillbench_core::Bytes;
+use spillbench_bounds::pack::{self, Conflict, Interval, Limits, LiveGap, Packed, Problem, Verdict};
+use spillbench_core::{Bytes, Shown as Name};
 use spillbench_workloads::import::intervals::{self, Interval as Row};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,9 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[command(after_help = "Examples:\n  \
     spillbench pack A.1048576.csv --capacity 1M --out A.packed.csv\n  \
     spillbench pack lives.csv --capacity 4096 --nodes 1000000\n\n\
-    INTERVALS has the columns id, lower, upper (exclusive) and size, and where wanted alignment, gaps,\n\
-    offset (fixed) and hint, in the format of the MiniMalloc benchmark; --out writes them back with an\n\
-    offset for each row. With --nodes and without --time the result is the same on every machine.\n\
+    INTERVALS has the columns id, lower, upper and size, and where wanted alignment, gaps, offset (fixed)\n\
+    and hint, in the format of the MiniMalloc benchmark. upper is exclusive: the first moment behind a\n\
+    life. start and end may stand for lower and upper, and as there end is inclusive: the last moment of a\n\
+    life. --out writes the rows back as lower and upper, with an offset for each. With --nodes and without --time the result is the same on every machine.\n\
     Exit status: 0 when packed, 1 when there is no packing or none was found within the limits.")]
 pub struct PackArgs {
     /// The interval file (CSV); - for standard input
@@ -59,6 +60,8 @@ struct Shown {
     /// Of the lowest packing found, which may not fit.
     height: Option<u64>,
     height_lower_bound: u64,
+    /// Which fixed offsets contradict one another, the alignment or the capacity, in words.
+    conflict: Option<String>,
     nodes: u64,
     elapsed_ms: f64,
 }
@@ -92,6 +95,7 @@ impl PackArgs {
             }
         }
         let verdict = packed.verdict;
+        let conflict = packed.conflict.as_ref().map(|conflict| contradiction(conflict, &rows, self.capacity));
         if self.json {
             console.json(&Shown {
                 intervals: rows.len(),
@@ -99,13 +103,17 @@ impl PackArgs {
                 verdict: verdict_name(verdict),
                 height: packed.best.as_ref().map(|b| b.height),
                 height_lower_bound: packed.lower_bound,
+                conflict,
                 nodes: packed.nodes,
                 elapsed_ms,
             })?;
         } else {
             let what = format!("{}: {}", shown(file), count(rows.len(), "interval"));
             console.line(format_args!("{what} in {}", grouped_bytes(self.capacity)))?;
-            console.line(sentence(&packed))?;
+            match conflict {
+                Some(conflict) => console.line(format_args!("Proven: there is no packing, for {conflict}."))?,
+                None => console.line(sentence(&packed))?,
+            }
             console.line(format_args!("{} in {elapsed_ms:.1} ms.", count(packed.nodes as usize, "search node")))?;
             if let (Verdict::Packed, Some(path)) = (verdict, &self.out) {
                 console.line(format_args!("Written: {}", path.display()))?;
@@ -129,6 +137,28 @@ fn interval(row: &Row) -> Interval {
         gaps: row.gaps.iter().map(gap).collect(),
         offset: row.offset,
         hint: row.hint,
+    }
+}
+
+/// Which fixed offsets leave no packing, in the names of the file.
+fn contradiction(conflict: &Conflict, rows: &[Row], capacity: Bytes) -> String {
+    let fixed = |n: usize| {
+        let row = &rows[n];
+        let low = row.offset.unwrap_or_default();
+        let bytes = format!("bytes {low} up to {}", low.saturating_add(row.size));
+        format!("{} (fixed at {bytes}, live from {} up to {})", Name(&row.id), row.lower, row.upper)
+    };
+    match *conflict {
+        Conflict::Overlap { first, second, moment } => {
+            format!("{} and {} overlap at moment {moment}", fixed(first), fixed(second))
+        }
+        Conflict::Capacity { interval, .. } => {
+            format!("{} ends above the capacity of {}", fixed(interval), grouped_bytes(capacity))
+        }
+        Conflict::Place { interval, offset } => {
+            format!("{} has the alignment {}, and {offset} is no multiple", fixed(interval), rows[interval].alignment)
+        }
+        Conflict::Count { .. } => conflict.to_string(),
     }
 }
 

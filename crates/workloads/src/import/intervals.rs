@@ -68,6 +68,8 @@ impl Default for IntervalOptions {
 /// Something that an interval import tells without stopping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IntervalNotice {
+    /// Lives that are given by their last moment.
+    Inclusive,
     /// A column that is not known, ignored.
     UnknownColumn {
         /// The column.
@@ -90,6 +92,9 @@ pub enum IntervalNotice {
 impl fmt::Display for IntervalNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Inclusive => f.write_str(
+                "the column end holds the last moment of a life, as in MiniMalloc; upper would hold the first behind it",
+            ),
             Self::UnknownColumn { column } => write!(f, "the column {column:?} is not known and is ignored"),
             Self::NotInGraph { column, rows } => {
                 write!(f, "{column} of {rows} row(s) has no place in a graph and is left out")
@@ -298,6 +303,9 @@ impl Columns {
         };
         if place("upper").is_some() && place("end").is_some() {
             return Err(TextError::RepeatedColumn { column: "end (beside upper)".to_owned() });
+        }
+        if place("end").is_some() {
+            notices.push(IntervalNotice::Inclusive);
         }
         let columns = Self {
             id: needed("id", place("id"))?,
