@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, TestRng, TestRunner};
 use spillbench_bounds::certificate::{Certificate, Proof};
 use spillbench_bounds::certify::Misfit;
 use spillbench_bounds::model::models;
-use spillbench_bounds::{CacheModel, CertifyError, Cover, Limits, across_orders, certify};
+use spillbench_bounds::{CacheModel, CertifyError, Cover, Limits, across_orders, certify, certify_within};
 use spillbench_core::graph::NodeKind;
 use spillbench_core::index::NodeIx;
 use spillbench_core::{BufId, Graph, Machine, Schedule};
@@ -162,6 +162,26 @@ fn a_partition_that_is_none_is_refused_and_a_smaller_one_proves_less() {
     });
     run.unwrap();
     assert!(checked.get() >= 20, "only {} graphs had a set", checked.get());
+}
+
+#[test]
+fn a_confirmed_bound_is_what_its_certificate_proves() {
+    // So few states that the search of a set ends at the limit; the checker has more.
+    let limits = Limits { states_per_set: 300, states: 300_000 };
+    let states = 100_000;
+    for name in ["trace-phases-600", "trace-zipf-600"] {
+        let file = format!("{}/../../datasets/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let graph = spillbench_core::formats::graph_json::read(&std::fs::read(file).unwrap()).unwrap().0;
+        let machine = Machine::resolve(&graph, &spillbench_core::Hardware::default()).unwrap();
+        let bound = across_orders(&graph, &machine, &limits).unwrap();
+        let proven = certify_within(&graph, &machine, None, &bound.certificate, states).unwrap().bound;
+        let confirmed = bound.clone().confirmed(&graph, &machine, states).unwrap();
+        assert_eq!(confirmed.value, confirmed.certificate.bound, "{name}");
+        assert_eq!(confirmed.value, proven.max(bound.value), "{name}");
+        let again = certify_within(&graph, &machine, None, &confirmed.certificate, states).unwrap().bound;
+        assert_eq!(again, confirmed.value, "{name}");
+        assert!(bound.sets.iter().any(|s| !s.optimal) && confirmed.value > bound.value, "{name}: {}", bound.value);
+    }
 }
 
 /// Takes a minute of processor time when optimised: `cargo test --release -- --ignored`.

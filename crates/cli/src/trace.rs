@@ -1,7 +1,7 @@
 //! The log of `-v`: each decision of the planner on one line, with its reason.
 
 use crate::report::bytes;
-use spillbench_core::planner::{Decision, Observer, Outcome};
+use spillbench_core::planner::{Clearing, Decision, Observer, Outcome, Victim};
 use spillbench_core::{Graph, Shown};
 use std::io::{self, BufWriter, StderrLock, Write};
 
@@ -35,6 +35,18 @@ impl<W: Write> Observer for DecisionLog<'_, W> {
         let _ = write!(self.out, "{}", self.label);
         let _ = write_decision(&mut self.out, self.graph, decision);
     }
+
+    fn cleared(&mut self, clearing: &Clearing<'_>) {
+        let _ = write!(self.out, "{}", self.label);
+        let _ = write_clearing(&mut self.out, self.graph, clearing);
+    }
+}
+
+fn write_clearing(out: &mut impl Write, graph: &Graph, c: &Clearing<'_>) -> io::Result<()> {
+    let (node, op, cache) = (graph.id(c.node), Shown(graph.op_name(c.node)), Shown(graph.cache_name(c.cache)));
+    write!(out, "node {node} ({op}): a reservation leaves {} of {cache}; {}: evicts", bytes(c.usable), c.cause)?;
+    write_victims(out, graph, c.victims)?;
+    writeln!(out)
 }
 
 fn write_decision(out: &mut impl Write, graph: &Graph, d: &Decision<'_>) -> io::Result<()> {
@@ -56,17 +68,7 @@ fn write_decision(out: &mut impl Write, graph: &Graph, d: &Decision<'_>) -> io::
         Outcome::LastResort { repack: false } => write!(out, "last resort evicts")?,
         Outcome::LastResort { repack: true } => write!(out, "last resort repacks, evicting")?,
     }
-    for (i, victim) in d.victims.iter().take(NAMED).enumerate() {
-        let comma = if i == 0 { "" } else { "," };
-        write!(out, "{comma} buffer {} ({} at {}", graph.buf(victim.buf).id, bytes(victim.size), victim.offset)?;
-        if !victim.score.is_nan() {
-            write!(out, ", score {}", score(victim.score))?;
-        }
-        out.write_all(b")")?;
-    }
-    if d.victims.len() > NAMED {
-        write!(out, " and {} more", d.victims.len() - NAMED)?;
-    }
+    write_victims(out, graph, d.victims)?;
     if let Some((buf, runner_up)) = d.runner_up {
         write!(out, "; best-scored that stays: buffer {} (score {})", graph.buf(buf).id, score(runner_up))?;
     }
@@ -74,6 +76,21 @@ fn write_decision(out: &mut impl Write, graph: &Graph, d: &Decision<'_>) -> io::
         write!(out, "; hole of {size} at {offset}")?;
     }
     writeln!(out)
+}
+
+fn write_victims(out: &mut impl Write, graph: &Graph, victims: &[Victim]) -> io::Result<()> {
+    for (i, victim) in victims.iter().take(NAMED).enumerate() {
+        let comma = if i == 0 { "" } else { "," };
+        write!(out, "{comma} buffer {} ({} at {}", graph.buf(victim.buf).id, bytes(victim.size), victim.offset)?;
+        if !victim.score.is_nan() {
+            write!(out, ", score {}", score(victim.score))?;
+        }
+        out.write_all(b")")?;
+    }
+    if victims.len() > NAMED {
+        write!(out, " and {} more", victims.len() - NAMED)?;
+    }
+    Ok(())
 }
 
 /// A score: whole where it is whole, with three decimals otherwise.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, data, refused};
+use common::{Place, data, refused, shipped};
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -44,6 +44,16 @@ fn a_bound_says_what_it_covers() {
     assert!(
         out.contains("No plan that runs this graph, in whatever order, moves less than 0 bytes (partition bound).")
     );
+}
+
+#[test]
+fn a_bound_over_every_order_is_what_its_certificate_proves() {
+    let place = Place::new();
+    let graph = shipped("trace-zipf-600.json").display().to_string();
+    let limited = json(&place.good(&format!("bound {graph} --covers orders --nodes 8000 --certificate c.json --json")));
+    assert!(limited["sets"].as_array().unwrap().iter().any(|set| set["optimal"] == false), "{limited}");
+    let proven = json(&place.good(&format!("certify {graph} --certificate c.json --states 16000 --json")));
+    assert_eq!((&proven["bound"], &proven["claimed"]), (&limited["bound"], &limited["bound"]));
 }
 
 #[test]

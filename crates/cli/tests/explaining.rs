@@ -165,3 +165,33 @@ fn a_plan_without_spills_has_little_to_tell() {
     Optimal: no plan that keeps this schedule moves less (flow bound).
     ");
 }
+
+#[test]
+fn what_a_reservation_forces_out_is_told_as_such() {
+    let place = worked_example();
+    // Both buffers fit until node 5 frees the first: then a byte of the place of the second is reserved.
+    let line = "explain example.json --capacity UB=12 --reserve UB:1@5.. --no-what-if --bound never";
+    let out = place.good(line);
+    assert!(out.contains("0 of 3 requests for space found no hole."), "{out}");
+    let told = out.split_once("\n\n").unwrap().1;
+    assert_snapshot!(told, @r"
+    Forced by reservations: 1 spill of 6 bytes, out of their way
+      position 5, node 5 (FREE): leaves 11 bytes of UB; capacity
+        moves 6 bytes: buffer 1 (6 at 6, next use in 3)
+    ");
+    let ran = place.run(&format!("{line} -v"));
+    assert!(ran.err.contains("a reservation leaves 11 bytes of UB"), "{}", ran.err);
+    // Where requests fail, too, positions are those of the right spills.
+    let place = worked_example();
+    let found = json(
+        &place,
+        "explain example.json --schedule s.txt --capacity UB=10 --reserve UB:4@1..1 --reserve UB:4@4..5 --json",
+    );
+    let moved: u64 = ["decisions", "reservations"]
+        .iter()
+        .flat_map(|key| found[key].as_array().unwrap())
+        .map(|story| story["moved"].as_u64().unwrap())
+        .sum();
+    assert_eq!(Some(moved), found["extra_movement"].as_u64());
+    assert!(found["what_if"].as_array().is_some_and(|changes| !changes.is_empty()));
+}

@@ -8,7 +8,7 @@ mod grids;
 mod partition;
 mod prices;
 
-use crate::certificate::{Certificate, Proof};
+use crate::certificate::{BufferSet, Certificate, Proof};
 use crate::model::Cover;
 use spillbench_core::hardware::FitError;
 use spillbench_core::{BufId, Bytes, Graph, Id, Machine, Schedule, Shown};
@@ -196,4 +196,20 @@ pub fn certify_within(
     let bound = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.0));
     let per_cache = graph.cache_names().iter().cloned().zip(shares).collect();
     Ok(Certified { bound: Bytes(bound), cover, per_cache })
+}
+
+/// What each set of a partition proves by itself where [`certify_within`] looks at no more than `states`
+/// states for each.
+///
+/// # Errors
+/// When the sets do not fit the graph.
+pub fn certify_sets(
+    graph: &Graph,
+    machine: &Machine,
+    sets: &[BufferSet],
+    states: u64,
+) -> Result<Vec<Bytes>, CertifyError> {
+    let mut listed = vec![false; graph.buffer_count()];
+    let proven = partition::each(graph, machine, sets, states, &mut listed)?;
+    Ok(proven.into_iter().map(|(_, bound)| Bytes(bound)).collect())
 }

@@ -7,7 +7,7 @@
 use super::{CertifyError, Misfit};
 use crate::certificate::BufferSet;
 use rustc_hash::FxHashMap;
-use spillbench_core::index::{BufIx, NodeIx};
+use spillbench_core::index::{BufIx, CacheIx, NodeIx};
 use spillbench_core::{Bytes, Graph, Machine};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,32 +30,53 @@ pub(super) fn evaluate(
     listed: &mut [bool],
 ) -> Result<Vec<Bytes>, CertifyError> {
     let mut shares = vec![Bytes(0); graph.cache_names().len()];
-    let mut left = states.saturating_mul(MOST_HARD);
-    for set in sets {
-        let caches = graph.cache_names().len();
-        let unknown = || CertifyError::Cache { cache: set.cache.clone(), why: Misfit::Absent { of: caches } };
-        let cache = graph.cache_names().position(|name| *name == set.cache).ok_or_else(unknown)?;
-        let mut buffers = Vec::with_capacity(set.buffers.len());
-        for &id in &set.buffers {
-            let why = match graph.buf_by_id(id) {
-                None => Misfit::Absent { of: graph.buffer_count() },
-                Some(b) if graph.buf(b).cache != cache => Misfit::Elsewhere,
-                Some(b) if listed[b.index()] => Misfit::Twice,
-                Some(b) => {
-                    listed[b.index()] = true;
-                    buffers.push(b);
-                    continue;
-                }
-            };
-            return Err(CertifyError::Buffer { buf: id, cache: set.cache.clone(), why });
-        }
-        let game = Game::new(graph, machine.cache(cache).capacity.0, &buffers);
-        let (cost, work) = game.map_or((0, 0), |game| game.least_cost(states.min(left)));
-        left = left.saturating_sub(work);
+    for (cache, cost) in each(graph, machine, sets, states, listed)? {
         let share = &mut shares[cache.index()];
         share.0 = share.0.saturating_add(cost);
     }
     Ok(shares)
+}
+
+/// The cache of each set, and what the set proves.
+pub(super) fn each(
+    graph: &Graph,
+    machine: &Machine,
+    sets: &[BufferSet],
+    states: u64,
+    listed: &mut [bool],
+) -> Result<Vec<(CacheIx, u64)>, CertifyError> {
+    let mut left = states.saturating_mul(MOST_HARD);
+    let mut proven = Vec::with_capacity(sets.len());
+    for set in sets {
+        let (cache, buffers) = members(graph, set, listed)?;
+        let game = Game::new(graph, machine.cache(cache).capacity.0, &buffers);
+        let (cost, work) = game.map_or((0, 0), |game| game.least_cost(states.min(left)));
+        left = left.saturating_sub(work);
+        proven.push((cache, cost));
+    }
+    Ok(proven)
+}
+
+/// The cache and the buffers of a set, which are marked as listed.
+fn members(graph: &Graph, set: &BufferSet, listed: &mut [bool]) -> Result<(CacheIx, Vec<BufIx>), CertifyError> {
+    let caches = graph.cache_names().len();
+    let unknown = || CertifyError::Cache { cache: set.cache.clone(), why: Misfit::Absent { of: caches } };
+    let cache = graph.cache_names().position(|name| *name == set.cache).ok_or_else(unknown)?;
+    let mut buffers = Vec::with_capacity(set.buffers.len());
+    for &id in &set.buffers {
+        let why = match graph.buf_by_id(id) {
+            None => Misfit::Absent { of: graph.buffer_count() },
+            Some(b) if graph.buf(b).cache != cache => Misfit::Elsewhere,
+            Some(b) if listed[b.index()] => Misfit::Twice,
+            Some(b) => {
+                listed[b.index()] = true;
+                buffers.push(b);
+                continue;
+            }
+        };
+        return Err(CertifyError::Buffer { buf: id, cache: set.cache.clone(), why });
+    }
+    Ok((cache, buffers))
 }
 
 /// The ops that use a set of buffers, and nothing else of the graph.

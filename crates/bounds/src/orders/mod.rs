@@ -10,7 +10,8 @@
 //! The sets are found by the program: windows of a schedule around the steps that its flow bound
 //! prices, grown while their restriction can be solved. Where the graph has grids of accumulations,
 //! windows ([`crate::grid`]) may prove more of their buffers, and the sets are among the others. What is proven is stated by a certificate that
-//! lists the sets, which [`crate::certify()`] solves again with code of its own.
+//! lists the sets, which [`crate::certify()`] solves again with code of its own; what that proves of a set
+//! at whose search the limit came first counts, too ([`OrdersBound::confirmed`]).
 
 mod bits;
 mod grow;
@@ -18,6 +19,7 @@ mod restrict;
 mod search;
 
 use crate::certificate::{BufferSet, Certificate, Proof};
+use crate::certify::{CertifyError, certify_sets};
 use crate::grid::{self, GridBound};
 use crate::model::{CacheModel, Cover, ModelError, models};
 use restrict::{Order, Restriction};
@@ -123,10 +125,35 @@ fn value(sets: &[SetBound], grids: &[GridBound]) -> Bytes {
     Bytes(bounds.fold(0, u64::saturating_add))
 }
 
+impl OrdersBound {
+    /// The same bound when the checker has looked at it, too. Where the states of a search run out, what
+    /// it proves depends on where it went, and the checker, which goes other ways and further, may prove
+    /// more of the same set: each set has the larger of two bounds. With as many `states`,
+    /// [`crate::certify::certify_within`] proves no more than what is claimed then.
+    ///
+    /// # Errors
+    /// When the checker refuses the sets, which it does for another graph.
+    pub fn confirmed(mut self, graph: &Graph, machine: &Machine, states: u64) -> Result<Self, CertifyError> {
+        if self.sets.iter().all(|s| s.optimal) {
+            return Ok(self);
+        }
+        let proven = certify_sets(graph, machine, &listed(&self.sets), states)?;
+        for (set, proven) in self.sets.iter_mut().zip(proven) {
+            set.bound = set.bound.max(proven);
+        }
+        Ok(bound(self.sets, self.grids, self.states))
+    }
+}
+
+/// Sets as a certificate lists them.
+fn listed(sets: &[SetBound]) -> Vec<BufferSet> {
+    let listed = |s: &SetBound| BufferSet { cache: s.cache.clone(), buffers: s.buffers.clone(), bound: s.bound };
+    sets.iter().map(listed).collect()
+}
+
 fn bound(sets: Vec<SetBound>, grids: Vec<GridBound>, states: u64) -> OrdersBound {
     let value = value(&sets, &grids);
-    let listed = sets.iter().map(|s| BufferSet { cache: s.cache.clone(), buffers: s.buffers.clone(), bound: s.bound });
-    let proof = Proof::Partition { sets: listed.collect(), grids: grids.iter().map(|g| g.grid.clone()).collect() };
+    let proof = Proof::Partition { sets: listed(&sets), grids: grids.iter().map(|g| g.grid.clone()).collect() };
     let certificate = Certificate::new(Cover::EveryOrder, value, proof);
     OrdersBound { value, sets, grids, certificate, states }
 }

@@ -13,6 +13,7 @@ use crate::resolve::{self, Task};
 use crate::write::OneFile;
 use clap::Args;
 use shares::{Bounded, CacheShare, Found, grid_cache};
+use spillbench_bounds::certify::DEFAULT_STATES;
 use spillbench_bounds::{Bound, BoundKind, Cover, Limits, OrdersBound, across_orders, bound, pack};
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
@@ -33,8 +34,12 @@ const EXACT_NODES: u64 = 1_000_000;
     A bound holds for the plans it covers: schedule (all nodes stay where the schedule has them),\n\
     op-order or ops (the ops keep their order, ALLOC and FREE may move), every-order or orders (every\n\
     plan of the graph). The first two are minimum-cost flows; the last solves sets of buffers over all\n\
-    orders. --exact searches the least movement of a plan that keeps the schedule, beside the plans of all\n\
-    heuristics: exit status 0 whether it is proven or the limit came first; the output says which.")]
+    orders, and has its certificate evaluated as `certify` does: what is told is what that proves. Of a\n\
+    set at the limit of states, certify with more --states may prove more. --exact searches the least\n\
+    movement of a plan that keeps the schedule, beside the plans of all heuristics.\n\n\
+    Exit status: 0 when there is a bound, and with --exact a plan, whether it is proven or the limit came\n\
+    first (the output says which); 1 when that plan turns out not to be valid (a defect), 2 when something\n\
+    cannot be read or written, or no plan exists.")]
 pub struct BoundArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -158,7 +163,13 @@ impl BoundArgs {
             let _progress = console.long_progress("bounding over all orders (--nodes N limits the states)");
             let mut limits = Limits::default();
             limits.states = self.nodes.unwrap_or(limits.states);
-            across_orders(&task.graph, machine, &limits).map(Found::Orders)
+            let found = across_orders(&task.graph, machine, &limits)
+                .map_err(|e| resolve::run_error(task, hardware, e.into()))?;
+            // What is told is what `certify` finds by default, unless few states are asked for.
+            let states = DEFAULT_STATES.min(limits.states.saturating_mul(2));
+            let confirmed = found.confirmed(&task.graph, machine, states);
+            let file = self.certificate.as_ref().unwrap_or(&task.file);
+            return confirmed.map(Found::Orders).map_err(|e| resolve::certify_error(task, hardware, file, e, None));
         } else {
             let _progress = console.progress("bounding", 1);
             bound(&task.graph, machine, schedule, cover).map(Found::Flow)

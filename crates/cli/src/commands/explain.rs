@@ -1,8 +1,8 @@
 //! `spillbench explain`: why a plan spills, and what would save most.
 
 use crate::analysis::explain::{
-    BufferCost, CacheTimeline, Collector, DecisionStory, Event, Explanation, Held, Setting, Share, VictimStory, WhatIf,
-    explain, what_if,
+    BufferCost, CacheTimeline, ClearingStory, Collector, DecisionStory, Event, Explanation, Held, Setting, Share,
+    VictimStory, WhatIf, explain, what_if,
 };
 use crate::analysis::gap::{Excess, Gap, excess};
 use crate::analysis::run::{Figures, Run, milliseconds};
@@ -18,7 +18,7 @@ use spillbench_bounds::Attribution;
 use spillbench_bounds::attribution::When;
 use spillbench_core::Shown;
 use spillbench_core::plan::Settings;
-use spillbench_core::planner::{Decision, Observer, Workspace};
+use spillbench_core::planner::{Clearing, Decision, Observer, Workspace};
 use std::time::Instant;
 
 /// Arguments of `explain`.
@@ -28,7 +28,10 @@ use std::time::Instant;
     spillbench explain Conv_Case0.json --heuristic belady --top 3 --capacity L1=3072\n\n\
     Positions are places in the schedule of the plan, spill nodes included, counted from 0. What is moved\n\
     is split into what capacity forces (a lower bound), what this order forces beyond the best known one\n\
-    (--best-order), what the choice of victims adds, and what contiguous addresses add.")]
+    (--best-order), what the choice of victims adds, and what contiguous addresses add. What goes out of\n\
+    the way of a reservation answers no request, and is told apart.\n\n\
+    Exit status: 0 when there is a plan, 1 when it turns out not to be valid (a defect), 2 when something\n\
+    cannot be read or no plan exists.")]
 pub struct ExplainArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -87,6 +90,13 @@ impl<L: Observer> Observer for Both<'_, L> {
         self.0.decided(decision);
         if let Some(log) = &mut self.1 {
             log.decided(decision);
+        }
+    }
+
+    fn cleared(&mut self, clearing: &Clearing<'_>) {
+        self.0.cleared(clearing);
+        if let Some(log) = &mut self.1 {
+            log.cleared(clearing);
         }
     }
 }
@@ -161,7 +171,7 @@ impl ExplainArgs {
         task: &Task,
         console: &Console,
     ) -> Result<Vec<WhatIf>, CliError> {
-        if self.no_what_if || collector.len() == 0 {
+        if self.no_what_if || collector.is_empty() {
             return Ok(Vec::new());
         }
         let changes = setting.changes(&collector.pressed(setting.graph));
@@ -207,6 +217,11 @@ fn print(e: &Explanation, run: &Run, console: &mut Console) -> Result<(), CliErr
         grouped(e.failed_requests as u64),
         count(requests as usize, "request")
     ))?;
+    if e.by_reservations.spills > 0 {
+        let (spills, moved) = (count(e.by_reservations.spills, "spill"), grouped_bytes(e.by_reservations.moved));
+        console.line(format_args!("\nForced by reservations: {spills} of {moved}, out of their way"))?;
+        e.reservations.iter().try_for_each(|c| print_clearing(c, console))?;
+    }
     if e.failed_requests == 0 {
         return Ok(());
     }
@@ -295,6 +310,14 @@ fn print_decision(d: &DecisionStory, console: &mut Console) -> Result<(), CliErr
         grouped_bytes(held),
         list(&holders, |h| holder(h))
     ))
+}
+
+fn print_clearing(c: &ClearingStory, console: &mut Console) -> Result<(), CliError> {
+    let (node, op, cache) = (c.node, Shown(&c.op), Shown(&c.cache));
+    let (usable, moved) = (grouped_bytes(c.usable), grouped_bytes(c.moved));
+    console
+        .line(format_args!("  position {}, node {node} ({op}): leaves {usable} of {cache}; {}", c.position, c.cause))?;
+    console.line(format_args!("    moves {moved}: {}", list(&c.victims, victim)))
 }
 
 /// The best-scored buffer that stayed; under `single`, one that scores higher opens no hole.

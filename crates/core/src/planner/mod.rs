@@ -19,7 +19,7 @@ mod strategy;
 mod walk;
 mod workspace;
 
-pub use observe::{Decision, Observer, Outcome, Victim};
+pub use observe::{Clearing, Decision, Observer, Outcome, Victim};
 pub use placement::Placement;
 pub use strategy::Strategy;
 pub use workspace::Workspace;

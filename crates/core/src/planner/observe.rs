@@ -2,7 +2,7 @@
 
 use super::Strategy;
 use crate::heuristic::Request;
-use crate::index::{BufIx, NodeIx, Pos};
+use crate::index::{BufIx, CacheIx, NodeIx, Pos};
 use crate::plan::Cause;
 use crate::units::{Bytes, Offset};
 
@@ -60,8 +60,26 @@ pub struct Decision<'a> {
     pub hole: Option<(Offset, Bytes)>,
 }
 
+/// What lay where a reservation begins, or will as soon as the node at hand has run.
+#[derive(Clone, Copy, Debug)]
+pub struct Clearing<'a> {
+    /// The node with which the reservation begins.
+    pub node: NodeIx,
+    /// The cache.
+    pub cache: CacheIx,
+    /// What it leaves of the cache.
+    pub usable: Bytes,
+    /// Why what went had to: for want of free bytes, or for where it lay.
+    pub cause: Cause,
+    /// What went out, in order; no score was asked for.
+    pub victims: &'a [Victim],
+}
+
 /// Receives the planner's decisions.
 pub trait Observer {
     /// Called once per failed request, when it has been met.
     fn decided(&mut self, decision: &Decision<'_>);
+
+    /// Called once per reservation that begins where something lies, when that has gone out.
+    fn cleared(&mut self, _clearing: &Clearing<'_>) {}
 }

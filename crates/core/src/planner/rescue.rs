@@ -6,6 +6,7 @@ use super::walk::{Room, Walk};
 use super::workspace::Place;
 use super::{Decision, Outcome, PlanError, Strategy, Victim};
 use crate::address_space::Hole;
+use crate::graph::Buffer;
 use crate::heuristic::Request;
 use crate::index::{BufIx, Pos};
 use crate::plan::Cause;
@@ -265,12 +266,14 @@ impl Walk<'_> {
         if self.observer.is_none() {
             return Vec::new();
         }
-        let victim = |c: &Candidate| {
-            let Place::Resident(block) = self.ws.places[c.buf] else { return None };
-            let buf = self.graph.buf(c.buf);
-            Some(Victim { buf: c.buf, score: c.score, offset: self.ws.spaces[buf.cache].start(block), size: buf.size })
-        };
-        chosen.iter().filter_map(victim).collect()
+        chosen.iter().filter_map(|c| self.as_victim(c.buf, c.score)).collect()
+    }
+
+    /// A resident buffer as one that goes.
+    pub(super) fn as_victim(&self, buf: BufIx, score: f64) -> Option<Victim> {
+        let Place::Resident(block) = self.ws.places[buf] else { return None };
+        let &Buffer { cache, size, .. } = self.graph.buf(buf);
+        Some(Victim { buf, score, offset: self.ws.spaces[cache].start(block), size })
     }
 
     /// The best-scored buffer that may go and was not chosen.

@@ -1,7 +1,7 @@
 //! Reservations while a schedule is walked: what is in the way goes out, the space shrinks and grows.
 
 use super::walk::Walk;
-use super::{PlanError, Workspace};
+use super::{Clearing, PlanError, Victim, Workspace};
 use crate::address_space::Addressing;
 use crate::graph::{Graph, NodeKind};
 use crate::hardware::{FitError, Machine, OperandDemand};
@@ -110,8 +110,15 @@ impl Walk<'_> {
             };
             let cause = if space.free_bytes() < asked { Cause::Capacity } else { Cause::Fragmentation };
             self.counters.reserved += in_the_way.len() as u64;
+            let victims: Vec<Victim> = match self.observer {
+                Some(_) => in_the_way.iter().filter_map(|&buf| self.as_victim(buf, f64::NAN)).collect(),
+                None => Vec::new(),
+            };
             for buf in in_the_way {
                 self.evict(buf, cause)?;
+            }
+            if let Some(observer) = self.observer.as_deref_mut().filter(|_| !victims.is_empty()) {
+                observer.cleared(&Clearing { node: self.node, cache, usable, cause, victims: &victims });
             }
             self.reserved.shrinking.push((cache, usable));
         }

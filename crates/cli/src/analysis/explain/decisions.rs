@@ -1,11 +1,12 @@
 //! The failed requests one by one: why each failed, who held the space, and what was done.
 
 use super::Mapped;
+use super::reserved::Cleared;
 use serde::Serialize;
 use spillbench_core::Graph;
 use spillbench_core::index::{BufIx, CacheIx, NodeIx, Pos};
 use spillbench_core::plan::Cause;
-use spillbench_core::planner::{Decision, Observer, Outcome};
+use spillbench_core::planner::{Clearing, Decision, Observer, Outcome, Victim};
 use spillbench_core::units::{BufId, Bytes, Id, Offset};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,12 @@ pub struct VictimRecord {
     pub offset: Offset,
 }
 
+impl VictimRecord {
+    fn of(victim: &Victim) -> Self {
+        Self { buf: victim.buf, score: victim.score, offset: victim.offset }
+    }
+}
+
 impl Recorded {
     /// Bytes that its victims move.
     pub fn moved(&self, graph: &Graph) -> Bytes {
@@ -46,6 +53,7 @@ impl Recorded {
 #[derive(Debug, Default)]
 pub struct Collector {
     decisions: Vec<Recorded>,
+    cleared: Vec<Cleared>,
     spills: usize,
 }
 
@@ -55,10 +63,21 @@ impl Collector {
         self.decisions.len()
     }
 
-    /// The caches in which some request failed.
+    /// True when nothing had to be decided or moved.
+    pub fn is_empty(&self) -> bool {
+        self.decisions.is_empty() && self.cleared.is_empty()
+    }
+
+    /// The caches in which some request failed, or a reservation moved something out of its way.
     pub fn pressed(&self, graph: &Graph) -> Vec<CacheIx> {
-        let caches: BTreeSet<_> = self.decisions.iter().map(|d| graph.buf(d.buf).cache).collect();
+        let requested = self.decisions.iter().map(|d| graph.buf(d.buf).cache);
+        let caches: BTreeSet<_> = requested.chain(self.cleared.iter().map(|c| c.cache)).collect();
         caches.into_iter().collect()
+    }
+
+    /// What went out of the way of each reservation, in order.
+    pub fn cleared_ways(&self) -> &[Cleared] {
+        &self.cleared
     }
 
     /// All decisions, in order.
@@ -69,8 +88,6 @@ impl Collector {
 
 impl Observer for Collector {
     fn decided(&mut self, d: &Decision<'_>) {
-        let victim =
-            |v: &spillbench_core::planner::Victim| VictimRecord { buf: v.buf, score: v.score, offset: v.offset };
         self.decisions.push(Recorded {
             node: d.node,
             buf: d.buf,
@@ -79,13 +96,25 @@ impl Observer for Collector {
             largest_hole: d.largest_hole,
             cause: d.cause,
             outcome: d.outcome,
-            victims: d.victims.iter().map(victim).collect(),
+            victims: d.victims.iter().map(VictimRecord::of).collect(),
             runner_up: d.runner_up,
             hole: d.hole,
             first_spill: self.spills,
         });
         // Victims become spills in the order in which they go out.
         self.spills += d.victims.len();
+    }
+
+    fn cleared(&mut self, c: &Clearing<'_>) {
+        self.cleared.push(Cleared {
+            node: c.node,
+            cache: c.cache,
+            usable: c.usable,
+            cause: c.cause,
+            victims: c.victims.iter().map(VictimRecord::of).collect(),
+            first_spill: self.spills,
+        });
+        self.spills += c.victims.len();
     }
 }
 
@@ -217,14 +246,6 @@ fn residents_before<T>(mapped: &Mapped<'_>, wanted: &BTreeMap<Pos, T>, mut tell:
 fn tell(mapped: &Mapped<'_>, d: &Recorded) -> DecisionStory {
     let graph = mapped.graph;
     let at = if d.victims.is_empty() { mapped.place[d.node] } else { mapped.outs[d.first_spill] };
-    let victim = |v: &VictimRecord| VictimStory {
-        buf: graph.buf(v.buf).id,
-        size: graph.buf(v.buf).size,
-        offset: v.offset,
-        score: (!v.score.is_nan()).then_some(v.score),
-        moves: graph.buf(v.buf).movement(),
-        next_use_in: mapped.next_use(v.buf, at).index() - at.index(),
-    };
     DecisionStory {
         position: at.index(),
         node: graph.id(d.node),
@@ -237,11 +258,24 @@ fn tell(mapped: &Mapped<'_>, d: &Recorded) -> DecisionStory {
         cause: d.cause,
         met_by: met_by(d.outcome).to_owned(),
         moved: d.moved(graph),
-        victims: d.victims.iter().map(victim).collect(),
+        victims: d.victims.iter().map(|v| story_of(mapped, v, at)).collect(),
         runner_up: d.runner_up.map(|(buf, score)| Scored { buf: graph.buf(buf).id, score }),
         hole_offset: d.hole.map(|h| h.0),
         hole_size: d.hole.map(|h| h.1),
         held_by: Vec::new(),
+    }
+}
+
+/// A victim that goes out at a position.
+pub fn story_of(mapped: &Mapped<'_>, v: &VictimRecord, at: Pos) -> VictimStory {
+    let buf = mapped.graph.buf(v.buf);
+    VictimStory {
+        buf: buf.id,
+        size: buf.size,
+        offset: v.offset,
+        score: (!v.score.is_nan()).then_some(v.score),
+        moves: buf.movement(),
+        next_use_in: mapped.next_use(v.buf, at).index() - at.index(),
     }
 }
 

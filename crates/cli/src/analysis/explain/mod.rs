@@ -7,12 +7,14 @@
 mod buffers;
 mod decisions;
 mod groups;
+mod reserved;
 mod timeline;
 mod what_if;
 
 pub use buffers::{BufferCost, Event};
 pub use decisions::{Collector, DecisionStory, Held, VictimStory};
 pub use groups::{CacheShare, OpShare, Share};
+pub use reserved::{ClearingStory, Forced};
 pub use timeline::CacheTimeline;
 pub use what_if::{Outcome as WhatIf, Setting, what_if};
 
@@ -30,6 +32,10 @@ pub struct Explanation {
     pub failed_requests: usize,
     /// The failed requests that cost most, dearest first.
     pub decisions: Vec<DecisionStory>,
+    /// What went out of the way of reservations, without any request.
+    pub by_reservations: Forced,
+    /// The reservations that moved most out of their way, dearest first.
+    pub reservations: Vec<ClearingStory>,
     /// Failed requests and movement by cache.
     pub by_cache: Vec<CacheShare>,
     /// Failed requests and movement by what asked for space.
@@ -96,6 +102,8 @@ pub fn explain(
     Ok(Explanation {
         failed_requests: collector.len(),
         decisions: decisions::dearest(&mapped, collector, top),
+        by_reservations: reserved::forced(graph, collector),
+        reservations: reserved::dearest(&mapped, collector, top),
         by_cache: groups::by_cache(graph, collector),
         by_op: groups::by_op(graph, collector),
         moved_buffers: buffers::moved(&mapped).len(),
