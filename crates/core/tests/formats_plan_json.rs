@@ -98,6 +98,8 @@ fn a_search_says_how_it_was_set() {
         islands: 2,
         evaluations: None,
         target: Some(3),
+        weights: Some("1:2".to_owned()),
+        max_movement: Some("+5%".to_owned()),
         retime: true,
         start,
         hardware,
@@ -105,6 +107,10 @@ fn a_search_says_how_it_was_set() {
     found.settings = Some(search.into());
     let written = text(&found);
     assert_eq!(read(written.as_bytes()).unwrap(), found);
+    // Documents of before they were kept do not have them.
+    let older: String = written.lines().filter(|l| !l.contains("\"weights\"") && !l.contains("max_movement")).collect();
+    let Some(Origin::Search(settings)) = read(older.as_bytes()).unwrap().settings else { panic!("a search") };
+    assert_eq!((settings.weights, settings.max_movement, settings.target), (None, None, Some(3)));
     assert!(refusal(&written.replace("\"islands\": 2,", "")).contains("missing field `islands`"));
     assert!(refusal(&written.replace("islands", "isles")).contains("unknown field `isles`"));
 }

@@ -124,12 +124,31 @@ fn a_limit_that_nothing_meets_is_an_error() {
     let graph = product();
     let machine = on(&graph, None);
     let error = run(&graph, &machine, Aim::Makespan(Limit::Bytes(4)), &evaluations(400)).expect_err("5 is the least");
-    assert!(matches!(error, TimedError::Limit { limit: 4, least: 5 }), "{error}");
+    assert!(matches!(error, TimedError::Limit { limit: 4, least: 5, evaluations: 1.. }), "{error}");
     let found = run(&graph, &machine, Aim::Makespan(Limit::Bytes(5)), &evaluations(400)).expect("5 is possible");
     // Two loads, 15 to 30, and the first op, to 60; the third load needs the space of 0, to 75; the
     // second op, to 105. 0 comes back into the space of 1 with 2 · 5 + 150 cycles, to 265, and the
     // third op ends at 295.
     assert_eq!((found.figures.moved, found.figures.makespan, found.least), (5, 295, 5));
+}
+
+#[test]
+fn a_budget_of_evaluations_is_kept_to_the_last_one() {
+    let graph = product();
+    let machine = on(&graph, None);
+    let aims = [Aim::Makespan(Limit::None), Aim::Weighted { per_byte: 1, per_cycle: 1 }];
+    for (n, islands) in [(0, 1), (1, 4), (7, 2), (400, 3), (1200, 1), (2047, 5)] {
+        let config = SearchConfig { islands, ..evaluations(n) };
+        for aim in aims {
+            let made = run(&graph, &machine, aim, &config).expect("a plan").progress.evaluations;
+            // The half for little movement may end early, with nothing left to try.
+            assert!(made <= n && made >= n - n / 2, "{made} of {n} in {islands} islands");
+        }
+        let start = Schedule::default_for(&graph);
+        let front =
+            search_front(&graph, &machine, &start, &config, &FOR_EVER, &|_| false, &mut Quiet).expect("a front");
+        assert!(front.progress.evaluations <= n, "{} of {n}", front.progress.evaluations);
+    }
 }
 
 #[test]

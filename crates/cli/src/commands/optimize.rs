@@ -23,7 +23,8 @@ use spillbench_core::formats::plan_json::PlanDocument;
 use spillbench_core::plan::SearchSettings;
 use spillbench_core::{Hardware, Machine, Plan};
 use spillbench_search::{
-    Aim, Found, Monitor, OBJECTIVES, Objective, Progress, SearchConfig, Start, Until, objective, search, search_time,
+    Aim, Found, Monitor, OBJECTIVES, Objective, Progress, SearchConfig, Start, TimedError, Until, objective, search,
+    search_time,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,9 @@ use std::time::{Duration, Instant};
     The bound holds for every schedule: for movement a quick one by partition, unless --bound-file\n\
     brings a better; for peak the operands of one op; for makespan the busiest pipe with what must\n\
     stand before and behind its work, without spills; for weighted the sum of these; for energy\n\
-    none. --bound-file is verified while a search with --time goes on, otherwise before it. The gap is best - bound, over best.")]
+    none. --bound-file is verified while a search with --time goes on, otherwise before it. The gap is best - bound, over best.\n\n\
+    Exit status: 0 when a plan is found, 1 when none found is within --max-movement or allowed by the\n\
+    objective, 2 when something cannot be read, planned or written, 130 after a second Ctrl-C.")]
 pub struct OptimizeArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -69,8 +72,7 @@ pub struct OptimizeArgs {
     /// How long to search, such as 500ms, 60s or 5m [default: 60s, or no limit with --evaluations]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     time: Option<Duration>,
-    /// How many orders to evaluate at most, over all islands; makespan, weighted and energy may walk up
-    /// to three more per island
+    /// How many orders to evaluate at most, over all islands
     #[arg(long, value_name = "N")]
     evaluations: Option<u64>,
     /// What random choices start from
@@ -186,7 +188,7 @@ impl OptimizeArgs {
             goal,
             floor: &floor,
             proven: &proven,
-            settings: self.settings(goal, &config, &hardware),
+            settings: self.settings(goal.name(), &config, &hardware),
             out: self.out.as_deref(),
             trace: self.trace.as_deref(),
             lines: "evaluations,seconds,value\n".to_owned(),
@@ -204,8 +206,16 @@ impl OptimizeArgs {
                 let settle = time::passes(started, limit, time::SETTLING);
                 let begin = time::passes(started, limit, time::BEGINNING);
                 let until = Until { settle: &settle, begin: &begin, stop: &stop };
-                let found = search_time(&task.graph, &machine, start, aim, &config, &until, &mut follower)
-                    .map_err(|e| time::error(&task, &hardware, e))?;
+                let found = search_time(&task.graph, &machine, start, aim, &config, &until, &mut follower);
+                let found = match found {
+                    Err(TimedError::Limit { limit, least, evaluations }) => {
+                        follower.failure.take().map_or(Ok(()), Err)?;
+                        drop(follower);
+                        let unmet = Unmet { goal, limit, least, evaluations, elapsed: started.elapsed() };
+                        return self.report_unmet(&unmet, &task, console);
+                    }
+                    other => other.map_err(|e| time::error(&task, &hardware, e))?,
+                };
                 let limits = Some((found.least, found.limit));
                 (Found { plan: found.plan, value: found.value, progress: found.progress }, limits)
             }
@@ -224,6 +234,8 @@ impl OptimizeArgs {
         }
         let Progress { evaluations, best, .. } = found.progress;
         let bound = floor.value();
+        // A plan is found in any case, but it may hold what the objective forbids.
+        let outcome = if found.progress.best().is_some() { Outcome::Done } else { Outcome::Refuted };
         if self.json {
             let (task, objective) = (task.name.as_str(), goal.name());
             let (elapsed_ms, evaluations_per_second) = (elapsed.as_secs_f64() * 1000.0, rate(evaluations, elapsed));
@@ -242,7 +254,7 @@ impl OptimizeArgs {
                 max_movement,
                 least_movement,
             })?;
-            return Ok(Outcome::Done);
+            return Ok(outcome);
         }
         let verdict = Verdict::of(&task.graph, &machine, &found.plan)
             .map_err(|e| resolve::run_error(&task, &hardware, RunError::Measure(e)))?;
@@ -261,7 +273,31 @@ impl OptimizeArgs {
             console.line(time::limits(least, limit))?;
         }
         console.line(plan::where_written(self.out.is_some().then_some(written)))?;
-        Ok(Outcome::Done)
+        Ok(outcome)
+    }
+
+    /// Says that no plan found keeps to the limit of movement.
+    fn report_unmet(&self, unmet: &Unmet, task: &Task, console: &mut Console) -> Result<Outcome, CliError> {
+        let Unmet { goal, limit, least, evaluations, elapsed } = *unmet;
+        if self.json {
+            console.json(&Optimized {
+                task: &task.name,
+                objective: goal.name(),
+                start: None,
+                best: None,
+                bound: None,
+                gap: None,
+                evaluations,
+                evaluations_per_second: rate(evaluations, elapsed),
+                elapsed_ms: elapsed.as_secs_f64() * 1000.0,
+                max_movement: Some(limit),
+                least_movement: Some(least),
+            })?;
+        } else {
+            console.line(time::unmet(task, limit, least))?;
+            console.line("Raise --max-movement, or search longer; nothing is written.")?;
+        }
+        Ok(Outcome::Refuted)
     }
 
     /// What is made small.
@@ -297,13 +333,16 @@ impl OptimizeArgs {
         }
     }
 
-    fn settings(&self, goal: Goal, config: &SearchConfig, hardware: &Hardware) -> SearchSettings {
+    /// How plans are found, for plan files: by a search for `objective`.
+    fn settings(&self, objective: &str, config: &SearchConfig, hardware: &Hardware) -> SearchSettings {
         SearchSettings {
-            objective: goal.name().to_owned(),
+            objective: objective.to_owned(),
             seed: config.seed,
             islands: config.islands,
             evaluations: config.evaluations,
             target: self.target,
+            weights: self.weights.map(|weights| weights.to_string()),
+            max_movement: self.max_movement.map(|limit| limit.to_string()),
             retime: false,
             start: self.start.clone(),
             hardware: hardware.clone(),
@@ -321,6 +360,15 @@ impl OptimizeArgs {
             target: self.target.max(floor.settled().filter(|&bound| bound > 0)),
         }
     }
+}
+
+/// A search whose plans all move more than they may.
+struct Unmet {
+    goal: Goal,
+    limit: u64,
+    least: u64,
+    evaluations: u64,
+    elapsed: Duration,
 }
 
 /// What is made small.

@@ -41,6 +41,12 @@ pub struct SearchSettings {
     pub evaluations: Option<u64>,
     /// The value that would have ended the search.
     pub target: Option<u64>,
+    /// What a byte and a cycle count for, as `A:B`; absent in a document where the objective has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
+    /// The most that plans may move, in bytes or as `+P%` above the least; absent where there was no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_movement: Option<String>,
     /// Whether the plan was retimed; absent in a document where it was not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub retime: bool,
@@ -135,6 +141,8 @@ struct Keys {
     islands: Option<usize>,
     evaluations: Option<u64>,
     target: Option<u64>,
+    weights: Option<String>,
+    max_movement: Option<String>,
     start: Option<String>,
     /// Present at all, if only as null, for an exact search.
     #[serde(default, deserialize_with = "present")]
@@ -171,6 +179,8 @@ impl TryFrom<Keys> for Origin {
                 islands: need(keys.islands, "islands")?,
                 evaluations: keys.evaluations,
                 target: keys.target,
+                weights: keys.weights,
+                max_movement: keys.max_movement,
                 retime: keys.retime.unwrap_or(false),
                 start: need(keys.start, "start")?,
                 hardware,

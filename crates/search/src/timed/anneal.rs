@@ -42,6 +42,8 @@ pub(super) struct Annealer<'a> {
     draw: Draw,
     cooling: Cooling,
     done: u64,
+    /// The most that may be done by the end of this run.
+    most: u64,
     /// The cheapest order of this annealing, and the cheapest of all that keeps to the limit.
     pub best: Candidate,
     pub allowed: Option<Candidate>,
@@ -62,6 +64,7 @@ impl<'a> Annealer<'a> {
             draw,
             cooling: Cooling { from: 1.0, to: 1.0, evaluations: 0 },
             done: 0,
+            most: 0,
             best: start.clone(),
             allowed: None,
             front: Vec::new(),
@@ -95,14 +98,16 @@ impl<'a> Annealer<'a> {
         &mut self.draw
     }
 
-    /// Makes up to `evaluations` further evaluations, fewer when `stop` says so; returns how many are
-    /// spent.
-    pub(super) fn run(&mut self, evaluations: u64, stop: &dyn Fn() -> bool) -> u64 {
+    /// Makes `evaluations` further evaluations, fewer when `stop` says so; returns how many are spent.
+    /// Whole walks beside the last step may bring a few more, but never more than `most`.
+    pub(super) fn run(&mut self, evaluations: u64, most: u64, stop: &dyn Fn() -> bool) -> u64 {
         let first = self.done;
-        while self.done - first < evaluations && !self.is_done() && !stop() {
+        self.most = first.saturating_add(most);
+        while self.done - first < evaluations.min(most) && !self.is_done() && !stop() {
             self.temperature = self.cooling.at(self.done);
-            self.done += u64::from(self.timed.refresh(self.hood.order()));
-            self.done += u64::from(self.done % RESYNC < 2 && self.timed.settle(self.hood.order()));
+            self.done += u64::from(self.spares_a_walk() && self.timed.refresh(self.hood.order()));
+            let resync = self.done % RESYNC < 2 && self.spares_a_walk();
+            self.done += u64::from(resync && self.timed.settle(self.hood.order()));
             if self.done % VARY == VARY - 1 {
                 self.vary()
             } else {
@@ -111,6 +116,11 @@ impl<'a> Annealer<'a> {
             self.done += 1;
         }
         self.done - first
+    }
+
+    /// True while a whole walk may be spent beside the step at hand.
+    fn spares_a_walk(&self) -> bool {
+        self.done.saturating_add(2) <= self.most
     }
 
     /// The highest cost that is accepted now.
@@ -181,8 +191,11 @@ impl<'a> Annealer<'a> {
 
     /// Notes the current order where it is better than what is known, by the figures of a whole walk.
     fn keep(&mut self) {
-        if self.is_better() && self.timed.settle(self.hood.order()) {
-            self.done += 1;
+        if self.is_better() && !self.timed.is_exact() {
+            if !self.spares_a_walk() {
+                return;
+            }
+            self.done += u64::from(self.timed.settle(self.hood.order()));
         }
         if !self.is_better() {
             return;

@@ -63,6 +63,11 @@ impl<'a> Timed<'a> {
         self.decoder.figures()
     }
 
+    /// True while the figures are those of a walk of the whole order.
+    pub(super) fn is_exact(&self) -> bool {
+        self.exact
+    }
+
     /// Makes the figures those of a walk of the whole order; true when that took one.
     pub(super) fn settle(&mut self, order: &[ItemIx]) -> bool {
         let walks = !self.exact;

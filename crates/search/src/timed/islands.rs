@@ -43,8 +43,8 @@ pub(super) struct Archipelago<'a> {
 struct Island<'a> {
     annealer: Annealer<'a>,
     runs: u32,
-    /// Evaluations to make in this round, and those made.
-    share: u64,
+    /// The most evaluations that it may make, and those made in this round.
+    most: u64,
     made: u64,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Archipelago<'a> {
         let islands = (0..count.max(1)).map(|i| {
             let start = &starts[i % starts.len()];
             let annealer = Annealer::new(program, ties, start, goal, Draw::new(seed, i as u64 + 1));
-            Island { annealer, runs: 0, share: 0, made: 0 }
+            Island { annealer, runs: 0, most: 0, made: 0 }
         });
         let islands = islands.collect();
         Some(Self { program, threads: threads.max(1), islands, goal, unit: unit(program, goal), starts, best })
@@ -93,7 +93,7 @@ impl<'a> Archipelago<'a> {
         self.starts.iter().find(|s| self.goal.allows(s.figures.moved))
     }
 
-    /// Lets every island make up to `budget` evaluations in all islands, at most one round; returns
+    /// Lets every island make its part of `budget` evaluations in all islands, about one round; returns
     /// how many are made, and the best candidate that keeps to the limit.
     pub(super) fn round(&mut self, budget: u64, stop: &(dyn Fn() -> bool + Sync)) -> (u64, Option<&Candidate>) {
         for i in 0..self.islands.len() {
@@ -103,9 +103,11 @@ impl<'a> Archipelago<'a> {
         }
         let count = self.islands.len() as u64;
         for (island, i) in self.islands.iter_mut().zip(0..) {
-            island.share = ROUND.min(budget / count + u64::from(i < budget % count));
+            island.most = budget / count + u64::from(i < budget % count);
         }
-        run_all(&mut self.islands, self.threads, &|island| island.made = island.annealer.run(island.share, &|| stop()));
+        run_all(&mut self.islands, self.threads, &|island| {
+            island.made = island.annealer.run(ROUND, island.most, &|| stop());
+        });
         for island in &self.islands {
             if island.annealer.best.cost < self.best.cost {
                 self.best = island.annealer.best.clone();

@@ -79,6 +79,8 @@ pub enum TimedError {
         limit: u64,
         /// The least movement of any plan found.
         least: u64,
+        /// Evaluations made.
+        evaluations: u64,
     },
 }
 
@@ -281,7 +283,8 @@ impl<'a> Course<'a> {
         let least = self.least.map_or(u64::MAX, |l| l.0);
         let limit = self.goal.limit;
         let Some((value, plan, figures)) = self.best else {
-            return Err(TimedError::Limit { limit: limit.unwrap_or(u64::MAX), least });
+            let (limit, evaluations) = (limit.unwrap_or(u64::MAX), self.progress.evaluations);
+            return Err(TimedError::Limit { limit, least, evaluations });
         };
         let least = least.min(figures.moved);
         Ok(TimedFound { plan, value, figures, least, limit, progress: self.progress })

@@ -10,6 +10,7 @@ use crate::resolve::Task;
 use serde::Serialize;
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
+use spillbench_core::plan::SearchSettings;
 use spillbench_core::{Hardware, Machine, Plan};
 use spillbench_harness::HarnessError;
 use spillbench_harness::experiment::{FigureOptions, figure_from_options};
@@ -25,6 +26,9 @@ const BEGINNING: f64 = 0.5;
 
 /// The part of the time after which no more is searched: plans are made and retimed in the rest.
 const SEARCHING: f64 = 0.8;
+
+/// The table and the figure of a front.
+const FILES: [&str; 3] = ["front.csv", "front.svg", "front.png"];
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -71,7 +75,7 @@ pub(super) fn run(
         .map_err(|e| time::error(task, hardware, e))?;
     drop(shown);
     if let Some(directory) = &args.out {
-        write(task, machine, &front, directory)?;
+        write((task, machine), &front, &args.settings("pareto", config, hardware), directory)?;
     }
     let evaluations = front.progress.evaluations;
     if args.json {
@@ -96,12 +100,18 @@ pub(super) fn run(
 }
 
 /// Writes `front.csv`, its figure, and a directory with the plan of each point.
-fn write(task: &Task, machine: &Machine, front: &Front, directory: &Path) -> Result<(), CliError> {
+fn write(
+    (task, machine): (&Task, &Machine),
+    front: &Front,
+    settings: &SearchSettings,
+    directory: &Path,
+) -> Result<(), CliError> {
     let mut table = Table::new(["point", "graph", "extra_movement", "makespan", "energy", "plan"]);
     for (i, point) in front.points.iter().enumerate() {
-        let name = format!("point-{:02}", i + 1);
+        let name = name_of(i);
         let metrics = Verdict::of(&task.graph, machine, &point.plan).ok().and_then(|v| v.metrics);
-        let document = PlanDocument { task: task.name.clone(), settings: None, plan: point.plan.clone(), metrics };
+        let settings = Some(settings.clone().into());
+        let document = PlanDocument { task: task.name.clone(), settings, plan: point.plan.clone(), metrics };
         plan::write(FileSet::new(directory.join(&name))?, &document)?;
         let energy = point.energy.map(|e| e.to_string()).unwrap_or_default();
         let figures: [String; 4] =
@@ -113,11 +123,16 @@ fn write(task: &Task, machine: &Machine, front: &Front, directory: &Path) -> Res
     // Writing into memory does not fail.
     table.write(&mut csv).unwrap_or_default();
     let mut files = FileSet::new(directory)?;
-    files.add("front.csv", &csv)?;
-    files.add("front.svg", drawn.svg.as_bytes())?;
-    files.add("front.png", &drawn.png)?;
+    for (name, contents) in FILES.iter().zip([&csv[..], drawn.svg.as_bytes(), &drawn.png]) {
+        files.add(name, contents)?;
+    }
     files.commit()?;
     Ok(())
+}
+
+/// The directory of a point, which count from 1.
+fn name_of(point: usize) -> String {
+    format!("point-{:02}", point + 1)
 }
 
 /// Makespan over movement.

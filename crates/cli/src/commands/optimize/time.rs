@@ -6,6 +6,7 @@ use crate::report::grouped;
 use crate::resolve::{self, Task};
 use spillbench_core::{Graph, Hardware};
 use spillbench_search::{Aim, Limit, TimedError};
+use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -16,10 +17,18 @@ pub(super) const NAMES: [&str; 3] = ["makespan", "weighted", "energy"];
 pub(super) const SETTLING: f64 = 0.15;
 
 /// `A:B`, both scaled to whole numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Weights {
     per_byte: u64,
     per_cycle: u64,
+    /// As given.
+    given: (f64, f64),
+}
+
+impl fmt::Display for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.given.0, self.given.1)
+    }
 }
 
 impl FromStr for Weights {
@@ -36,13 +45,23 @@ impl FromStr for Weights {
         // Three decimals, where some are given.
         let scale = if a.fract() == 0.0 && b.fract() == 0.0 { 1.0 } else { 1000.0 };
         let [per_byte, per_cycle] = [a, b].map(|n| (n * scale).round() as u64);
-        if per_byte == 0 && per_cycle == 0 { Err(wrong()) } else { Ok(Self { per_byte, per_cycle }) }
+        if per_byte == 0 && per_cycle == 0 { Err(wrong()) } else { Ok(Self { per_byte, per_cycle, given: (a, b) }) }
     }
 }
 
 /// `X` bytes, or `+P%`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MaxMovement(Limit);
+
+impl fmt::Display for MaxMovement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Limit::None => f.write_str("none"),
+            Limit::Bytes(bytes) => bytes.fmt(f),
+            Limit::Percent(percent) => write!(f, "+{percent}%"),
+        }
+    }
+}
 
 impl FromStr for MaxMovement {
     type Err = String;
@@ -83,7 +102,7 @@ pub(super) fn aim(
     }
     Ok(match (known, weights) {
         (Some(name @ "makespan"), _) => Some((name, Aim::Makespan(limit.map_or(Limit::None, |l| l.0)))),
-        (Some(name @ "weighted"), Some(Weights { per_byte, per_cycle })) => {
+        (Some(name @ "weighted"), Some(Weights { per_byte, per_cycle, .. })) => {
             Some((name, Aim::Weighted { per_byte, per_cycle }))
         }
         (Some(name @ "energy"), _) => Some((name, Aim::Energy)),
@@ -128,15 +147,16 @@ pub(super) fn error(task: &Task, hardware: &Hardware, error: TimedError) -> CliE
             format!("the hardware {} states no energy", hardware.name),
             "add an [energy] table to the hardware file, or take --hardware davinci-energy",
         ),
-        TimedError::Limit { limit, least } => CliError::usage(
-            format!(
-                "{file}: no plan found moves at most {} bytes; the least found is {}",
-                grouped(limit),
-                grouped(least)
-            ),
-            "raise --max-movement, or search longer",
-        ),
+        TimedError::Limit { limit, least, .. } => {
+            CliError::usage(unmet(task, limit, least), "raise --max-movement, or search longer")
+        }
     }
+}
+
+/// That no plan found keeps to a limit of movement, in words.
+pub(super) fn unmet(task: &Task, limit: u64, least: u64) -> String {
+    let (limit, least) = (grouped(limit), grouped(least));
+    format!("{}: no plan found moves at most {limit} bytes; the least found is {least}.", shown(&task.file))
 }
 
 #[cfg(test)]
@@ -149,6 +169,9 @@ mod tests {
         assert_eq!(limit("12288"), Ok(Limit::Bytes(12288)));
         assert_eq!(limit("+5%"), Ok(Limit::Percent(5.0)));
         assert_eq!(limit("+0.5%"), Ok(Limit::Percent(0.5)));
+        for text in ["12288", "+5%", "+0.5%"] {
+            assert_eq!(text.parse::<MaxMovement>().map(|m| m.to_string()).as_deref(), Ok(text));
+        }
         for wrong in ["", "+5", "5%", "-5", "+-5%", "+x%", "+1e9%", "99999999999999999999", "1.5", "+%"] {
             assert!(limit(wrong).is_err(), "{wrong}");
         }
@@ -160,6 +183,8 @@ mod tests {
         assert_eq!(weights("1:2"), Ok((1, 2)));
         assert_eq!(weights("0.5:1"), Ok((500, 1000)));
         assert_eq!(weights("0:1"), Ok((0, 1)));
+        let shown = |text: &str| text.parse::<Weights>().map(|w| w.to_string());
+        assert_eq!(shown("0.50:1"), Ok("0.5:1".to_owned()));
         for wrong in ["", "1", "0:0", "1:", ":", "-1:1", "1:inf", "nan:1", "1:2:3", "1e3:1", "1000000000:1"] {
             assert!(weights(wrong).is_err(), "{wrong}");
         }
