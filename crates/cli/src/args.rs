@@ -261,4 +261,19 @@ mod tests {
             assert!(help.contains("Example") && help.contains(&call), "{}", command.get_name());
         }
     }
+
+    #[test]
+    fn every_command_that_can_say_no_states_its_exit_statuses() {
+        let all = Cli::command();
+        let answers = [
+            "plan", "check", "compare", "optimize", "bound", "certify", "pack", "retime", "timing", "explain", "sweep",
+            "diff",
+        ];
+        for name in answers {
+            let help = all.find_subcommand(name).and_then(|c| c.get_after_help()).map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            let told = ["Exit status: 0 when", "1 when", "2 when"].iter().all(|part| help.contains(part));
+            assert!(told, "{name}: {help}");
+        }
+    }
 }

@@ -36,7 +36,7 @@ impl Verbosity {
 pub enum Outcome {
     /// Exit status 0.
     Done,
-    /// Exit status 1: the answer is no, such as a plan that is not valid.
+    /// Exit status 1: the answer is no, such as a plan that is not valid, or none within a limit.
     Refuted,
 }
 

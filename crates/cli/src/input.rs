@@ -1,10 +1,12 @@
 //! Reading input: looks at what a file is and how it begins before reading the rest, so that a
 //! directory, a device or a large file of garbage is refused at once.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
 /// The largest input, in bytes.
@@ -154,6 +156,29 @@ pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
 
+/// The places of the files that were read so far, so that no output takes one.
+static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Where a path leads, links followed; of a file that is not there, where it would stand.
+pub fn place(path: &Path) -> PathBuf {
+    let beside = || {
+        let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(directory.canonicalize().ok()?.join(path.file_name()?))
+    };
+    let anywhere = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.canonicalize().ok().or_else(beside).unwrap_or_else(anywhere)
+}
+
+/// Remembers a file that is read.
+pub fn note_read(path: &Path) {
+    READ.lock().unwrap_or_else(PoisonError::into_inner).insert(place(path));
+}
+
+/// True for the place ([`place`]) of a file that was read.
+pub fn was_read(place: &Path) -> bool {
+    READ.lock().unwrap_or_else(PoisonError::into_inner).contains(place)
+}
+
 /// Reads a file, or standard input for `-`.
 ///
 /// # Errors
@@ -171,6 +196,7 @@ pub fn read(path: &Path, expect: Expect) -> Result<Vec<u8>, ReadError> {
     if meta.is_dir() {
         return Err(ReadError::Directory);
     }
+    note_read(path);
     let most = expect.largest();
     if meta.len() > most {
         return Err(ReadError::TooLarge { most });

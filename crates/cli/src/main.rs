@@ -9,6 +9,7 @@ mod commands;
 mod console;
 mod error;
 mod input;
+mod outputs;
 mod report;
 mod resolve;
 mod trace;

@@ -8,6 +8,7 @@ use crate::args::{GraphArgs, HardwareArgs, ScheduleArgs, parse_time};
 use crate::commands::plan;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::report::{self, Grid, count, grouped, grouped_bytes};
 use crate::resolve::{self, Task};
 use crate::write::OneFile;
@@ -91,6 +92,8 @@ impl BoundArgs {
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
+        let outputs = Outputs::new().file("--certificate", self.certificate.as_deref());
+        outputs.plan("--out", self.out.as_deref(), &task.name).check()?;
         report::note_reservations(&hardware, console);
         let started = Instant::now();
         let found = self.bound((&task, &machine, &schedule), cover, &hardware, console)?;

@@ -17,7 +17,8 @@ use std::time::Instant;
 #[command(after_help = "Examples:\n  \
     spillbench check Conv_Case0.json --plan plans/\n  \
     spillbench check Conv_Case0.json --schedule s.txt --memory m.txt --spill p.txt --json\n\n\
-    Exit status: 0 when the plan is valid, 1 when it is not, 2 when something cannot be read.")]
+    Exit status: 0 when the plan is valid, 1 when it is not, 2 when something cannot be read\n\
+    or no plan can exist.")]
 pub struct CheckArgs {
     #[command(flatten)]
     graph: GraphArgs,

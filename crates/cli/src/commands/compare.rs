@@ -25,7 +25,9 @@ use std::path::PathBuf;
     spillbench compare Conv_Case0.json --heuristics belady,life-size --placement first-fit\n\n\
     The row marked * moves least; among equals, it takes the fewest cycles. No plan that moves no more\n\
     nodes than this one (covers: the whole schedule, or the order of ops) moves less than bound; gap is\n\
-    what is moved beyond that.")]
+    what is moved beyond that.\n\n\
+    Exit status: 0 when all plans are valid, 1 when one is not (a defect), 2 when something cannot be read\n\
+    or no plan exists.")]
 pub struct CompareArgs {
     /// The graphs.
     #[arg(value_name = "GRAPH", required = true, help = GRAPH_HELP)]

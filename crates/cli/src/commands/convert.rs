@@ -3,6 +3,7 @@
 use crate::args::GraphArgs;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::resolve::{self, EDGES_CSV, GraphFormat, NODES_CSV, Task};
 use clap::Args;
 use spillbench_core::formats::output::FileSet;
@@ -41,6 +42,9 @@ impl ConvertArgs {
             GraphFormat::Json => GraphFormat::Csv,
             GraphFormat::Csv => GraphFormat::Json,
         });
+        let names: &[&str] = if to == GraphFormat::Json { &[".json"] } else { &[NODES_CSV, EDGES_CSV] };
+        let names = names.iter().map(|end| format!("{}{end}", task.name));
+        Outputs::new().files("--out", self.out.as_deref(), names).check()?;
         if to == GraphFormat::Csv && graph_csv::drops_meta(&task.graph) {
             console.note("CSV has no place for the Meta object, which is dropped");
         }

@@ -2,6 +2,7 @@
 
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
+use crate::input;
 use crate::report::Grid;
 use clap::Args;
 use spillbench_harness::HarnessError;
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  \
     spillbench diff results/heuristics /tmp/after\n  \
     spillbench diff before/runs.csv after/runs.csv --cells 100\n\n\
-    Cells are matched by their axes. Exit status 0: the same; 1: they differ.")]
+    Cells are matched by their axes. Exit status: 0 when they are the same, 1 when they differ, 2 when\n\
+    something cannot be read.")]
 pub struct DiffArgs {
     /// The first results: a folder or a runs.csv
     #[arg(value_name = "A")]
@@ -30,7 +32,9 @@ pub struct DiffArgs {
 
 /// The table of a results folder, or of the file itself.
 pub(super) fn read_runs(path: &Path) -> Result<Table, HarnessError> {
-    if path.is_dir() { Table::read(&path.join(results::RUNS)) } else { Table::read(path) }
+    let file = if path.is_dir() { path.join(results::RUNS) } else { path.to_owned() };
+    input::note_read(&file);
+    Table::read(&file)
 }
 
 impl DiffArgs {

@@ -4,6 +4,7 @@ use crate::args::{GRAPH_HELP, HardwareArgs, PlanFilesArgs};
 use crate::commands::plot;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::resolve;
 use clap::{Args, ValueEnum};
 use spillbench_harness::experiment::{PlanView, Width};
@@ -74,13 +75,15 @@ impl FigureArgs {
         let source = resolve::plan_files(&files, &task.name, console)?;
         let hardware = resolve::hardware_of_plan(&self.hardware, &source)?;
         let machine = resolve::machine(&task, &hardware)?;
+        let (view, width) = (self.view.resolve(), self.width.resolve());
+        let stem = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}_{view}", task.name)));
+        Outputs::new().figure("--out", Some(&stem)).check()?;
         if let Some(cache) = &self.cache {
             let names = task.graph.cache_names();
             if !names.contains(cache) {
                 return Err(resolve::unknown("cache in this graph", cache, names.iter().map(String::as_str)));
             }
         }
-        let (view, width) = (self.view.resolve(), self.width.resolve());
         let (cache, heading) = (self.cache.as_deref(), self.title.as_deref());
         let picture = PlanPicture { graph: &task.graph, machine: &machine, plan: &source.plan, cache, heading, width };
         let Some(mut scene) = figure::of_plan(view, &picture)? else {
@@ -90,7 +93,6 @@ impl FigureArgs {
             ));
         };
         scene.title = format!("{view} of a plan of {}", task.name);
-        let stem = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}_{view}", task.name)));
         plot::write(&Drawn::of(&scene, &view.to_string())?, &stem, console)?;
         Ok(Outcome::Done)
     }

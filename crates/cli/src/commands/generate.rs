@@ -3,6 +3,7 @@
 use crate::args::HardwareArgs;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::resolve;
 use crate::write;
 use clap::Args;
@@ -61,6 +62,7 @@ impl GenerateArgs {
                 (spec, graph)
             }
         };
+        Outputs::new().graph("--out", &target).check()?;
         target.write_and_tell(&graph, Some(&spec.to_string()), console)?;
         Ok(Outcome::Done)
     }

@@ -4,6 +4,7 @@ use crate::args::HardwareArgs;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::input::Expect;
+use crate::outputs::Outputs;
 use crate::report::grouped_bytes;
 use crate::resolve;
 use crate::write::Target;
@@ -177,6 +178,7 @@ fn finish(
     if notices.len() > 20 {
         console.note(format_args!("and {} more", notices.len() - 20));
     }
+    Outputs::new().graph("--out", target).check()?;
     target.write_and_tell(graph, None, console)?;
     Ok(Outcome::Done)
 }

@@ -13,6 +13,7 @@ use crate::args::{GraphArgs, HardwareArgs, parse_time};
 use crate::commands::plan;
 use crate::console::{Console, Outcome, Progress as Bar, Verbosity};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::report::{self, grouped};
 use crate::resolve::{self, Task};
 use clap::Args;
@@ -166,6 +167,7 @@ impl OptimizeArgs {
         });
         let started = Instant::now();
         let mut floor = if self.pareto { Floor::unknown() } else { self.floor(goal, &task, &machine)? };
+        self.outputs(&task.name).check()?;
         let limit = self.time.or(self.evaluations.is_none().then_some(Duration::from_secs(60)));
         if limit.is_none() && self.bound_file.is_some() {
             // What ends the search is to depend on the arguments only.
@@ -298,6 +300,15 @@ impl OptimizeArgs {
             console.line("Raise --max-movement, or search longer; nothing is written.")?;
         }
         Ok(Outcome::Refuted)
+    }
+
+    /// The files that will be written, as far as that is known.
+    fn outputs(&self, task: &str) -> Outputs {
+        let outputs = Outputs::new().file("--trace", self.trace.as_deref());
+        match self.pareto {
+            true => outputs.files("--out", self.out.as_deref(), front::FILES),
+            false => outputs.plan("--out", self.out.as_deref(), task),
+        }
     }
 
     /// What is made small.

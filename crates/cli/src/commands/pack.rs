@@ -6,6 +6,7 @@ use crate::args::{parse_bytes, parse_time};
 use crate::console::{Console, Outcome};
 use crate::error::{CliError, shown};
 use crate::input::Expect;
+use crate::outputs::Outputs;
 use crate::report::{count, grouped, grouped_bytes};
 use crate::resolve;
 use crate::write::OneFile;
@@ -29,7 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
     and hint, in the format of the MiniMalloc benchmark. upper is exclusive: the first moment behind a\n\
     life. start and end may stand for lower and upper, and as there end is inclusive: the last moment of a\n\
     life. --out writes the rows back as lower and upper, with an offset for each. With --nodes and without --time the result is the same on every machine.\n\
-    Exit status: 0 when packed, 1 when there is no packing or none was found within the limits.")]
+    Exit status: 0 when packed, 1 when there is no packing or none was found within the limits, 2 when\n\
+    something cannot be read or written.")]
 pub struct PackArgs {
     /// The interval file (CSV); - for standard input
     #[arg(value_name = "INTERVALS")]
@@ -78,6 +80,7 @@ impl PackArgs {
         let (rows, notices) =
             intervals::read(&resolve::read(file, Expect::Text)?).map_err(|source| in_file(source.into()))?;
         notices.iter().for_each(|notice| console.note(notice));
+        Outputs::new().file("--out", self.out.as_deref()).check()?;
         let problem = Problem { intervals: rows.iter().map(interval).collect(), capacity: self.capacity.0 };
         let searching = console.progress("packing", 1);
         let started = Instant::now();

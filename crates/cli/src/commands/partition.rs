@@ -5,6 +5,7 @@ use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, PlannerArgs, ScheduleA
 use crate::commands::plot;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::report::{Grid, grouped, grouped_bytes};
 use crate::resolve::{self, Task};
 use clap::Args;
@@ -131,6 +132,8 @@ impl PartitionArgs {
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
+        let outputs = Outputs::new().file("--csv", self.csv.as_deref());
+        outputs.figure("--figure", self.figure.as_deref()).check()?;
         let caches = caches(&self.caches, &task.graph)?;
         let capacity = |&c: &CacheIx| u128::from(machine.cache(c).capacity.0);
         let given: u128 = caches.iter().map(capacity).sum();

@@ -5,6 +5,7 @@ use crate::analysis::run::{Figures, Run, Verdict, milliseconds};
 use crate::args::{GapArgs, GraphArgs, HardwareArgs, HeuristicArgs, LogArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::report::{self, count, grouped};
 use crate::resolve::{self, MEMORY_TXT, PLAN_JSON, SCHEDULE_TXT, SPILL_TXT, Task};
 use crate::trace::DecisionLog;
@@ -26,7 +27,8 @@ use std::time::Instant;
     spillbench plan Conv_Case0.json --heuristic belady --out plans/\n  \
     spillbench plan Conv_Case0.json --capacity L1=3072 --strategies postpone-first -v\n  \
     spillbench plan Conv_Case0.json --reserve L1:512@100..2000\n\n\
-    Without --out nothing is written.")]
+    Without --out nothing is written. Exit status: 0 when there is a plan, 1 when it turns out not to be valid\n\
+    (a defect), 2 when something cannot be read or written, or no plan exists.")]
 pub struct PlanArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -84,6 +86,7 @@ impl PlanArgs {
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
+        Outputs::new().plan("--out", self.out.as_deref(), &task.name).check()?;
         let reading = started.elapsed();
         let mut log = (console.verbosity() == Verbosity::Verbose).then(|| DecisionLog::to_stderr(&task.graph));
         let observer = log.as_mut().map(|log| log as &mut dyn Observer);

@@ -3,6 +3,8 @@
 use super::diff::read_runs;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
+use crate::input;
+use crate::outputs::Outputs;
 use clap::Args;
 use spillbench_harness::HarnessError;
 use spillbench_harness::experiment::{ExperimentFile, FIGURE_KINDS, FigureOptions, FigureSpec, figure_from_options};
@@ -60,6 +62,8 @@ impl PlotArgs {
         let specs: Vec<_> = self.figure.iter().map(|name| self.spec(name, &folder)).collect::<Result<_, _>>()?;
         let timed = specs.iter().any(FigureSpec::is_timed).then(|| folder.join(results::TIMED));
         let timed = timed.filter(|path| path.exists()).map(|path| read_runs(&path)).transpose()?;
+        let figures = specs.iter().map(|spec| out.join(&spec.name.value));
+        figures.fold(Outputs::new(), |outputs, stem| outputs.figure("--figure", Some(&stem))).check()?;
         for spec in &specs {
             let table = if spec.is_timed() { timed.as_ref().unwrap_or(&table) } else { &table };
             if let Some(column) = spec.columns().into_iter().find(|c| table.place(&c.value).is_none()) {
@@ -87,6 +91,7 @@ impl PlotArgs {
             && self.set.is_empty()
             && let ExperimentFile::Study(study) = study::read_file(&experiment)?
         {
+            input::note_read(&experiment);
             if let Some(spec) = study.figures.iter().find(|f| f.name.value == name) {
                 return Ok(spec.clone());
             }

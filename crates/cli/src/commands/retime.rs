@@ -5,6 +5,7 @@ use crate::args::{GraphArgs, HardwareArgs, PlanFilesArgs};
 use crate::commands::plan::{where_written, write};
 use crate::console::{Console, Outcome};
 use crate::error::{CliError, shown};
+use crate::outputs::Outputs;
 use crate::report::{self, count, grouped, percent};
 use crate::resolve::{self, PlanSource, Task};
 use clap::Args;
@@ -24,7 +25,8 @@ use std::time::Instant;
     Any valid plan will do. Reloads come where their pipe is idle and their space free, spills leave early; no \
     address, no spill and so no byte of the movement changes, and a plan that does not get faster stays as it is. The \
     hardware is that of the plan document unless another is given. Without --out nothing is written.\n\n\
-    Exit status: 0 when it is done, 1 when the plan is not valid, 2 when something cannot be read.")]
+    Exit status: 0 when it is done, 1 when the plan is not valid, 2 when something cannot be read or written, \
+    or the graph has no timing.")]
 pub struct RetimeArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -65,6 +67,7 @@ impl RetimeArgs {
         let source = resolve::plan_files(&self.plan, &task.name, console)?;
         let hardware = resolve::hardware_of_plan(&self.hardware, &source)?;
         let machine = resolve::machine(&task, &hardware)?;
+        Outputs::new().plan("--out", self.out.as_deref(), &task.name).check()?;
         let failed = |e| resolve::run_error(&task, &hardware, e);
         if valid_plan(&task, &machine, &hardware, &source, console)?.is_none() {
             return Ok(Outcome::Refuted);

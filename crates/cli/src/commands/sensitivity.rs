@@ -4,6 +4,7 @@ use crate::analysis::run::{Run, RunError};
 use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, PlannerArgs, ScheduleArgs};
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::report::{self, Grid, grouped, grouped_bytes};
 use crate::resolve::{self, Task};
 use clap::Args;
@@ -101,6 +102,7 @@ impl SensitivityArgs {
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
+        Outputs::new().file("--csv", self.csv.as_deref()).check()?;
         let models = models(&task.graph, &machine, &schedule, cover).map_err(|error| match error {
             ModelError::Misfit(misfits) => resolve::misfit(&task, &hardware, misfits),
             other => CliError::usage(other.to_string(), "give the schedule of this graph"),

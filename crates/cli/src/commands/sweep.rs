@@ -2,6 +2,8 @@
 
 use crate::console::{self, Console, Outcome};
 use crate::error::CliError;
+use crate::input;
+use crate::outputs::Outputs;
 use clap::Args;
 use spillbench_harness::HarnessError;
 use spillbench_harness::experiment::ExperimentFile;
@@ -23,7 +25,9 @@ use std::time::Duration;
     A run that was interrupted goes on with --resume: no finished cell is run again. The folder then\n\
     holds runs.csv (columns.csv says what its columns are), timings.csv, tables/, figures/ and\n\
     manifest.json; rows of searches with a budget in seconds stand in timed.csv, apart from all that\n\
-    does not depend on the machine.")]
+    does not depend on the machine.\n\n\
+    Exit status: 0 when all cells ran, those in which no plan exists included; 1 when some are invalid or\n\
+    failed; 2 when the experiment is wrong, or something cannot be read or written.")]
 pub struct SweepArgs {
     /// The experiment file (TOML)
     #[arg(value_name = "EXPERIMENT")]
@@ -97,6 +101,9 @@ impl SweepArgs {
         for notice in jobs.iter().flat_map(|job| &job.study.notices) {
             console.note(notice);
         }
+        for job in &jobs {
+            self.check_places(job)?;
+        }
         let mut outcome = Outcome::Done;
         for job in &jobs {
             if self.dry_run {
@@ -110,6 +117,7 @@ impl SweepArgs {
 
     /// Every study is loaded, and so checked, before any runs.
     fn jobs(&self) -> Result<Vec<Job>, CliError> {
+        input::note_read(&self.experiment);
         match study::read_file(&self.experiment)? {
             ExperimentFile::Study(experiment) => {
                 let out = self.out.clone().unwrap_or_else(|| Path::new("results").join(&experiment.name));
@@ -139,6 +147,20 @@ impl SweepArgs {
         let folders = Folders { base: folder_of(path), data };
         Study::load(experiment, &folders)
             .map_err(|complaints| HarnessError::Experiment { path: path.to_owned(), complaints }.into())
+    }
+
+    /// Refuses a folder that is to be merged into itself, and a table of the results that would take the
+    /// place of the experiment. Its copy may: it holds the same.
+    fn check_places(&self, job: &Job) -> Result<(), CliError> {
+        let place = input::place(&job.out);
+        if let Some(merged) = self.merge.iter().find(|merged| input::place(merged) == place) {
+            return Err(CliError::usage(
+                format!("--merge {} is where the results go", merged.display()),
+                "merge into another folder (--out DIR), or go on in this one with --resume",
+            ));
+        }
+        let names = [results::RUNS, results::TIMED, results::COLUMNS, results::TIMINGS, results::MANIFEST];
+        Outputs::new().files("--out", Some(&job.out), names).check()
     }
 
     fn shard(&self) -> Shard {

@@ -4,6 +4,7 @@ use crate::args::{GraphArgs, HardwareArgs, PlanFilesArgs};
 use crate::commands::retime::{ask_timed, valid_plan};
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::report::{Grid, count, grouped, percent};
 use crate::resolve::{self, Task};
 use clap::Args;
@@ -24,7 +25,9 @@ use std::path::PathBuf;
     spillbench timing Conv_Case0.json --plan plans/ --critical-path\n  \
     spillbench timing Conv_Case0.json --plan plans/ --trace conv.json\n\n\
     The trace opens in https://ui.perfetto.dev and in chrome://tracing, one microsecond for each cycle. The hardware \
-    is that of the plan document unless another is given.")]
+    is that of the plan document unless another is given.\n\n\
+    Exit status: 0 when the plan is timed, 1 when it is not valid, 2 when something cannot be read or written, or the \
+    graph has no timing.")]
 pub struct TimingArgs {
     #[command(flatten)]
     graph: GraphArgs,
@@ -94,6 +97,7 @@ impl TimingArgs {
         let source = resolve::plan_files(&self.plan, &task.name, console)?;
         let hardware = resolve::hardware_of_plan(&self.hardware, &source)?;
         let machine = resolve::machine(&task, &hardware)?;
+        Outputs::new().file("--trace", self.trace.as_deref()).check()?;
         if valid_plan(&task, &machine, &hardware, &source, console)?.is_none() {
             return Ok(Outcome::Refuted);
         }

@@ -5,6 +5,7 @@ use crate::analysis::run::Verdict;
 use crate::commands::plan;
 use crate::console::{Console, Outcome, Progress as Bar};
 use crate::error::CliError;
+use crate::outputs::Outputs;
 use crate::report::{Grid, count, grouped};
 use crate::resolve::Task;
 use serde::Serialize;
@@ -28,7 +29,7 @@ const BEGINNING: f64 = 0.5;
 const SEARCHING: f64 = 0.8;
 
 /// The table and the figure of a front.
-const FILES: [&str; 3] = ["front.csv", "front.svg", "front.png"];
+pub(super) const FILES: [&str; 3] = ["front.csv", "front.svg", "front.png"];
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -106,6 +107,9 @@ fn write(
     settings: &SearchSettings,
     directory: &Path,
 ) -> Result<(), CliError> {
+    let points = (0..front.points.len()).map(|i| directory.join(name_of(i)));
+    let outputs = points.fold(Outputs::new(), |outputs, point| outputs.plan("--out", Some(&point), &task.name));
+    outputs.check()?;
     let mut table = Table::new(["point", "graph", "extra_movement", "makespan", "energy", "plan"]);
     for (i, point) in front.points.iter().enumerate() {
         let name = name_of(i);
