@@ -14,7 +14,7 @@
 //!   of the proof; it lets a reader say what does not match.
 //! - A proof of kind `prices` gives, per cache, nodes of the schedule with the price of a byte of
 //!   room there, in bytes of movement, times `scale`; all other nodes have price 0. With `R_t` the
-//!   capacity less the operand bytes of step `t`, `c_g` what giving up gap `g` costs and `s_g` its
+//!   capacity less the operand bytes of step `t` and what is reserved there, `c_g` what giving up gap `g` costs and `s_g` its
 //!   size, weak duality says that no plan under the cover moves less than
 //!   `Σ c_g − Σ_t R_t·y_t − Σ_g max(0, c_g − s_g·Σ_{t∈g} y_t)` for **any** prices `y ≥ 0`.
 //! - A proof of kind `partition` gives disjoint sets of buffers, each of one cache; the bound is the

@@ -12,6 +12,7 @@
 //! gaps is a lower bound on the extra movement of every plan that the [`Cover`] describes, and it
 //! is what the cost would be if bytes need not be contiguous.
 
+use crate::held::Held;
 use serde::{Deserialize, Serialize};
 use spillbench_core::graph::NodeKind;
 use spillbench_core::index::{BufIx, CacheIx, NodeIx, Pos};
@@ -61,7 +62,8 @@ pub struct Step {
     pub node: NodeIx,
     /// Its position in the schedule.
     pub pos: Pos,
-    /// The bytes of the cache that it needs itself, never more than the capacity.
+    /// The bytes of the cache that it needs itself or that are reserved there, never more than the
+    /// capacity.
     pub demand: Bytes,
 }
 
@@ -170,7 +172,14 @@ pub fn models(
         .caches()
         .map(|cache| CacheModel { cache, capacity: machine.cache(cache).capacity, steps: Vec::new(), gaps: Vec::new() })
         .collect();
+    let held = Held::new(graph, machine, schedule, cover).map_err(ModelError::Misfit)?;
     push_steps(graph, schedule, pinned, &mut models);
+    for model in &mut models {
+        let (cache, capacity) = (model.cache, model.capacity);
+        for step in &mut model.steps {
+            step.demand = held.taken(graph, step.node, step.pos, cache, step.demand).min(capacity);
+        }
+    }
     push_gaps(graph, schedule, pinned, &mut models);
     Ok(models)
 }

@@ -2,16 +2,18 @@
 
 mod common;
 
-use common::{Shape, graph};
+use common::{CAPACITY, Shape, graph};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use spillbench_bounds::attribution::cover_of;
-use spillbench_bounds::{Cover, Limits, across_orders, bound};
+use spillbench_bounds::exact::exact;
+use spillbench_bounds::pack::Limits as PackLimits;
+use spillbench_bounds::{Cover, Limits, across_orders, bound, certify};
 use spillbench_core::heuristic::{Request, View};
 use spillbench_core::index::BufIx;
 use spillbench_core::planner::{PlannerConfig, Strategy as Chain, Workspace, plan};
 use spillbench_core::schedule::Normalize;
-use spillbench_core::{Graph, Plan, Schedule, VictimHeuristic};
+use spillbench_core::{Bytes, Graph, Hardware, Machine, Plan, Reservation, Schedule, VictimHeuristic};
 use std::cell::Cell;
 
 const SHAPE: Shape =
@@ -59,6 +61,56 @@ fn every_plan_moves_at_least_the_bound_that_covers_it() {
     });
     run.unwrap();
     assert!(pinned.get() > 500 && moved.get() > 50 && met.get() > 20, "{} {} {}", pinned.get(), moved.get(), met.get());
+}
+
+#[test]
+fn a_bound_with_reservations_is_kept_by_every_plan_and_proven_by_its_certificate() {
+    let span = || prop::option::of(any::<prop::sample::Index>());
+    let reservations = prop::collection::vec((1..4u64, span(), span()), 1..4);
+    let levels = prop::sample::select(vec![Normalize::None, Normalize::Free, Normalize::Memory]);
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) };
+    let rng = proptest::test_runner::TestRng::deterministic_rng(Default::default());
+    let mut runner = proptest::test_runner::TestRunner::new_with_rng(config, rng);
+    let (planned, raised, met) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let run = runner.run(&(graph(SHAPE), reservations, any::<u64>(), levels), |((graph, free), drawn, seed, level)| {
+        let schedule = Schedule::default_for(&graph).normalized(&graph, level);
+        let ids = schedule.ids(&graph);
+        let place = |at: &Option<prop::sample::Index>| at.as_ref().map(|at| at.index(ids.len()));
+        let reservation = |(bytes, a, b): &(u64, Option<prop::sample::Index>, Option<prop::sample::Index>)| {
+            let (from, to) = match (place(a), place(b)) {
+                (Some(a), Some(b)) => (Some(a.min(b)), Some(a.max(b))),
+                ends => ends,
+            };
+            let id = |at: Option<usize>| at.map(|at| ids[at]);
+            Reservation { cache: "UB".to_owned(), bytes: Bytes(*bytes), from: id(from), to: id(to) }
+        };
+        let mut hardware = Hardware::default();
+        hardware.set_capacity("UB", Bytes(CAPACITY)).unwrap();
+        hardware.reservations = drawn.iter().map(reservation).collect();
+        let machine = Machine::resolve(&graph, &hardware).unwrap();
+        let (config, mut victim) = (PlannerConfig::default(), Arbitrary(seed));
+        let made = plan(&graph, &machine, &schedule, &config, &mut victim, &mut Workspace::default());
+        // Where too little is left for a node there is no plan, and nothing to bound.
+        let Ok(made) = made else { return Ok(()) };
+        let moves = movement(&graph, &made);
+        let cover = cover_of(&graph, &schedule, &made);
+        for cover in [cover, Cover::OpOrder] {
+            let found = bound(&graph, &machine, &schedule, cover).unwrap();
+            prop_assert!(found.value.0 <= moves, "{cover:?}: bound {}, plan {moves}", found.value);
+            let proven = certify(&graph, &machine, Some(&schedule), &found.certificate).unwrap();
+            prop_assert_eq!(proven.bound, found.value, "{:?}", cover);
+            let without = bound(&graph, &free, &schedule, cover).unwrap();
+            prop_assert!(without.value <= found.value);
+            raised.set(raised.get() + u32::from(without.value < found.value));
+            met.set(met.get() + u32::from(found.value.0 == moves && without.value < found.value));
+        }
+        prop_assert!(exact(&graph, &machine, &schedule, PackLimits::nodes(1)).is_err());
+        planned.set(planned.get() + 1);
+        Ok(())
+    });
+    run.unwrap();
+    let counts = (planned.get(), raised.get(), met.get());
+    assert!(counts.0 > 300 && counts.1 > 50 && counts.2 > 10, "{counts:?}");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use crate::console::Console;
 use crate::error::CliError;
 use crate::resolve::{Task, normalize_name};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-use spillbench_bounds::Cover;
 use spillbench_bounds::attribution::When;
+use spillbench_bounds::{Cover, is_fixed};
 use spillbench_core::checker::{Report, Rule};
 use spillbench_core::hardware::Hardware;
 use spillbench_core::metrics::{Metrics, Movement, Split};
@@ -149,10 +149,16 @@ pub fn covered(cover: Cover) -> &'static str {
     }
 }
 
-/// Says that a bound leaves the reservations of the hardware out, where there are some.
-pub fn note_reservations(hardware: &Hardware, console: &Console) {
-    if !hardware.reservations.is_empty() {
-        console.note("the bound knows of no reservation: it is true, and lower than it could be");
+/// Says that a bound leaves out reservations whose places are not fixed in all plans that it covers.
+pub fn note_reservations(graph: &Graph, machine: &Machine, cover: Cover, console: &Console) {
+    let left_out = machine.reservations().iter().filter(|r| r.bytes.0 > 0 && !is_fixed(graph, r, cover)).count();
+    if left_out > 0 {
+        let reservations = count(left_out, "reservation");
+        console.note(format_args!(
+            "the bound leaves out {reservations} from or to an ALLOC or FREE, which may move under the cover {}: it is \
+             true, and lower than it could be",
+            cover.name()
+        ));
     }
 }
 

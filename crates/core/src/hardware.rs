@@ -516,6 +516,12 @@ impl Machine {
         &self.reservations
     }
 
+    /// The same machine, with nothing kept from buffers.
+    #[must_use]
+    pub fn without_reservations(&self) -> Self {
+        Self { reservations: Vec::new(), ..self.clone() }
+    }
+
     /// A cache.
     #[inline]
     pub fn cache(&self, cache: CacheIx) -> &MachineCache {

@@ -7,6 +7,7 @@
 mod grids;
 mod partition;
 mod prices;
+mod reserved;
 
 use crate::certificate::{BufferSet, Certificate, Proof};
 use crate::model::Cover;

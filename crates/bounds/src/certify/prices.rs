@@ -6,6 +6,7 @@
 //! step takes the price of the room it leaves away again. That is the dual bound
 //! `Σ c_g − Σ_t R_t·y_t − Σ_g max(0, c_g − s_g·Σ_{t∈g} y_t)`, gap by gap.
 
+use super::reserved::Holds;
 use super::{CertifyError, Misfit};
 use crate::certificate::CachePrices;
 use crate::model::Cover;
@@ -38,7 +39,9 @@ pub(super) fn evaluate(
     }
     let pinned = cover == Cover::Schedule;
     let accounts = open_accounts(graph, pinned, caches)?;
-    let mut ledger = Ledger { graph, machine, scale, accounts, since: ti_vec![None; graph.buffer_count()] };
+    let priced = caches.iter().map(|c| c.prices.len()).sum();
+    let holds = Holds::new(graph, machine, schedule, pinned, priced);
+    let mut ledger = Ledger { graph, machine, scale, holds, accounts, since: ti_vec![None; graph.buffer_count()] };
     if pinned {
         ledger.walk_pinned(schedule);
     } else {
@@ -89,6 +92,7 @@ struct Ledger<'a> {
     graph: &'a Graph,
     machine: &'a Machine,
     scale: u64,
+    holds: Holds,
     accounts: TiVec<CacheIx, Account>,
     /// What the prices had risen to behind the last event of each buffer that lives.
     since: TiVec<BufIx, Option<u128>>,
@@ -140,8 +144,7 @@ impl Ledger<'_> {
         for (cache, account) in self.accounts.iter_mut_enumerated() {
             let price = account.prices.get(node).copied().unwrap_or(0);
             if price > 0 {
-                let operands = graph.operands(node).iter().map(|&b| graph.buf(b)).filter(|b| b.cache == cache);
-                let room = self.machine.cache(cache).capacity.saturating_sub(operands.map(|b| b.size).sum());
+                let room = self.holds.room(graph, self.machine, node, cache);
                 let worth = u128::from(price).checked_mul(u128::from(room.0));
                 account.paid = account.paid.zip(worth).and_then(|(sum, worth)| sum.checked_add(worth));
                 account.risen += u128::from(price);

@@ -75,6 +75,12 @@ pub enum ExactError {
     /// No plan, or not of this schedule.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// Reservations, to which the search does not keep.
+    #[error("an exact search does not keep to reservations, and the hardware has {count}")]
+    Reservations {
+        /// How many there are of caches of the graph.
+        count: usize,
+    },
     /// The ids of spill nodes would pass 2⁶³ − 1.
     #[error("{spills} spills have no ids: spill ids would pass 2^63-1")]
     NoSpillId {
@@ -88,8 +94,12 @@ pub enum ExactError {
 /// machine.
 ///
 /// # Errors
-/// As [`models`], and at the limits of the file format.
+/// As [`models`], where something is reserved, and at the limits of the file format.
 pub fn exact(graph: &Graph, machine: &Machine, schedule: &Schedule, limits: Limits) -> Result<Exact, ExactError> {
+    let count = machine.reservations().iter().filter(|r| r.bytes.0 > 0).count();
+    if count > 0 {
+        return Err(ExactError::Reservations { count });
+    }
     let models = models(graph, machine, schedule, Cover::Schedule)?;
     let mut budget = Budget::new(limits);
     let stretches: Vec<_> = models.iter().map(|model| Stretches::new(graph, schedule, model)).collect();

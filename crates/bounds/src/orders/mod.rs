@@ -83,7 +83,8 @@ pub struct SetBound {
 /// When no plan exists at all, or `machine` is of another graph.
 pub fn across_orders(graph: &Graph, machine: &Machine, limits: &Limits) -> Result<OrdersBound, ModelError> {
     let schedule = Schedule::default_for(graph).normalized(graph, Normalize::Loads);
-    let models = models(graph, machine, &schedule, Cover::OpOrder)?;
+    // In an order yet unknown a reservation has no place; without it the bound is true all the same.
+    let models = models(graph, &machine.without_reservations(), &schedule, Cover::OpOrder)?;
     let grids = grid::proven(graph, machine);
     let mut taken = ti_vec![false; graph.buffer_count()];
     let mut best = partition(graph, machine, &schedule, &models.raw, limits, taken.clone());

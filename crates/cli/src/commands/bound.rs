@@ -86,6 +86,11 @@ impl BoundArgs {
             let help = "search without --reserve, or give --covers alone for a bound";
             return Err(CliError::usage("an exact search does not keep to reservations", help));
         }
+        if cover == Cover::EveryOrder && !hardware.reservations.is_empty() {
+            let help = "leave --reserve out: what is proven without reservations holds with them, too; one that never \
+                        ends is a smaller --capacity";
+            return Err(CliError::usage("a bound over every order knows no place for a reservation", help));
+        }
         // A directory that cannot be made is told before any work.
         let files = self.out.as_ref().map(FileSet::new).transpose()?;
         let certificate = self.certificate.as_deref().map(OneFile::new).transpose()?;
@@ -94,7 +99,7 @@ impl BoundArgs {
         let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
         let outputs = Outputs::new().file("--certificate", self.certificate.as_deref());
         outputs.plan("--out", self.out.as_deref(), &task.name).check()?;
-        report::note_reservations(&hardware, console);
+        report::note_reservations(&task.graph, &machine, cover, console);
         let started = Instant::now();
         let found = self.bound((&task, &machine, &schedule), cover, &hardware, console)?;
         let least = match &found {

@@ -95,8 +95,11 @@ impl CompareArgs {
         for (ready, runs) in ready.iter().zip(runs.chunks(policies.len().max(1))) {
             tables.push(rows(ready, &policies, runs, &gaps(ready, runs, when, &hardware, console)?));
         }
-        if tables.iter().flatten().any(|row| row.gap.bound.is_some()) {
-            report::note_reservations(&hardware, console);
+        for (ready, rows) in ready.iter().zip(&tables) {
+            // The bounds of the wider covers leave out more.
+            if let Some(cover) = rows.iter().filter_map(|row| row.gap.bound_cover).max() {
+                report::note_reservations(&ready.task.graph, &ready.machine, cover, console);
+            }
         }
         if tables.iter().flatten().any(|row| row.gap.uncovered) {
             console.note(format_args!("where no bound stands, {}", report::UNCOVERED));

@@ -134,8 +134,8 @@ impl ExplainArgs {
         let best = best.map(|schedule| schedule.normalized(&task.graph, normalize));
         let excess = excess(inputs, &policy, &run, (best.as_ref(), when))
             .map_err(|e| resolve::run_error(&task, &hardware, e))?;
-        if excess.gap.bound.is_some() {
-            report::note_reservations(&hardware, console);
+        if let Some(cover) = excess.gap.bound_cover {
+            report::note_reservations(&task.graph, &machine, cover, console);
         }
         let top = if self.all { usize::MAX } else { self.top };
         let explanation = explain(&task.graph, &machine, &run, &collector, top)

@@ -107,8 +107,8 @@ impl PlanArgs {
         let gap = Bounds::new((&task.graph, &machine, &schedule), when).of(&plan, moved);
         let gap = gap.map_err(|e| resolve::run_error(&task, &hardware, e))?;
         drop(bounding);
-        if gap.bound.is_some() {
-            report::note_reservations(&hardware, console);
+        if let Some(cover) = gap.bound_cover {
+            report::note_reservations(&task.graph, &machine, cover, console);
         }
         report::note_energy(&machine, &hardware, metrics.as_ref(), console);
         let document = PlanDocument { task: task.name.clone(), settings: Some(settings.clone().into()), plan, metrics };

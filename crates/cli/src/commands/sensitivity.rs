@@ -107,7 +107,7 @@ impl SensitivityArgs {
             ModelError::Misfit(misfits) => resolve::misfit(&task, &hardware, misfits),
             other => CliError::usage(other.to_string(), "give the schedule of this graph"),
         })?;
-        report::note_reservations(&hardware, console);
+        report::note_reservations(&task.graph, &machine, cover, console);
         let working = console.progress("pricing", 1);
         let moved = |hardware: &Hardware| movement(&task, hardware, &schedule, &policy);
         let movement = moved(&hardware)?.ok_or(RunError::Plan(PlanError::Misfit(Vec::new())));
