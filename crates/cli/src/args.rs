@@ -116,6 +116,24 @@ pub struct HeuristicArgs {
     pub heuristic: String,
 }
 
+/// All that a schedule is planned with, for commands that plan it in one way. `compare` plans with several
+/// heuristics and has the other three groups.
+#[derive(Clone, Debug, Args)]
+pub struct PlanningArgs {
+    /// The schedule.
+    #[command(flatten)]
+    pub schedule: ScheduleArgs,
+    /// The victim heuristic.
+    #[command(flatten)]
+    pub heuristic: HeuristicArgs,
+    /// The rest of the policy.
+    #[command(flatten)]
+    pub planner: PlannerArgs,
+    /// The hardware.
+    #[command(flatten)]
+    pub hardware: HardwareArgs,
+}
+
 /// Whether plans are compared with lower bounds.
 #[derive(Clone, Debug, Args)]
 pub struct GapArgs {

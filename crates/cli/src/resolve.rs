@@ -6,12 +6,14 @@ mod hardware;
 mod names;
 mod plan_files;
 mod policy;
+mod prepare;
 
 pub use graph::{EDGES_CSV, GraphFormat, NODES_CSV, Task, task, task_at};
 pub use hardware::{hardware, hardware_of_plan, machine, misfit};
 pub use names::unknown;
 pub use plan_files::{Claims, MEMORY_TXT, PLAN_JSON, PlanSource, SCHEDULE_TXT, SPILL_TXT, plan_files};
 pub use policy::{NO_STRATEGY, heuristics, policy, settings};
+pub use prepare::{GivenPlan, Prepared, given_plan, prepare};
 
 use crate::analysis::run::RunError;
 use crate::args::{PlanFilesArgs, ScheduleArgs};

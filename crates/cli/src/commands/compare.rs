@@ -41,11 +41,11 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub(super) log: LogArgs,
     #[command(flatten)]
+    gap: GapArgs,
+    #[command(flatten)]
     schedule: ScheduleArgs,
     #[command(flatten)]
     planner: PlannerArgs,
-    #[command(flatten)]
-    gap: GapArgs,
     #[command(flatten)]
     hardware: HardwareArgs,
 }

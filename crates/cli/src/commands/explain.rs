@@ -6,11 +6,11 @@ use crate::analysis::explain::{
 };
 use crate::analysis::gap::{Excess, Gap, excess};
 use crate::analysis::run::{Figures, Run, milliseconds};
-use crate::args::{GapArgs, GraphArgs, HardwareArgs, HeuristicArgs, LogArgs, PlannerArgs, ScheduleArgs};
+use crate::args::{GapArgs, GraphArgs, LogArgs, PlanningArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
 use crate::report::{self, Grid, bytes, count, grouped, grouped_bytes, percent};
-use crate::resolve::{self, Task};
+use crate::resolve::{self, Prepared, Task};
 use crate::trace::{self, DecisionLog};
 use clap::Args;
 use serde::Serialize;
@@ -56,13 +56,7 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub(super) log: LogArgs,
     #[command(flatten)]
-    schedule: ScheduleArgs,
-    #[command(flatten)]
-    heuristic: HeuristicArgs,
-    #[command(flatten)]
-    planner: PlannerArgs,
-    #[command(flatten)]
-    hardware: HardwareArgs,
+    planning: PlanningArgs,
 }
 
 /// What `--json` prints.
@@ -107,15 +101,10 @@ impl ExplainArgs {
     /// # Errors
     /// When an input cannot be read or no plan exists.
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
-        let hardware = resolve::hardware(&self.hardware)?;
-        let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
-        let normalize = resolve::normalize(&self.schedule.normalize)?;
         let when = resolve::when(&self.gap.bound)?;
-        let task = resolve::task(&self.graph, console)?;
-        let machine = resolve::machine(&task, &hardware)?;
-        let given = resolve::given_schedule(&self.schedule, &task, Some(&machine), console)?;
+        let Prepared { task, hardware, machine, policy, normalize, given, schedule } =
+            resolve::prepare(&self.graph, &self.planning, console)?;
         let started = Instant::now();
-        let schedule = given.clone().normalized(&task.graph, normalize);
         let mut collector = Collector::default();
         let log = (console.verbosity() == Verbosity::Verbose).then(|| DecisionLog::to_stderr(&task.graph));
         let mut observer = Both(&mut collector, log);

@@ -5,7 +5,7 @@ use crate::commands::plot;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::outputs::Outputs;
-use crate::resolve;
+use crate::resolve::{self, GivenPlan};
 use clap::{Args, ValueEnum};
 use spillbench_harness::experiment::{PlanView, Width};
 use spillbench_harness::figure::{self, Drawn, PlanPicture};
@@ -70,11 +70,9 @@ impl FigureArgs {
     /// # Errors
     /// When the plan or the graph cannot be read, do not belong together, or have no timing.
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
-        let task = resolve::task_at(&self.graph, None, console)?;
         let files = PlanFilesArgs { plan: Some(self.plan.clone()), schedule: None, memory: None, spill: None };
-        let source = resolve::plan_files(&files, &task.name, console)?;
-        let hardware = resolve::hardware_of_plan(&self.hardware, &source)?;
-        let machine = resolve::machine(&task, &hardware)?;
+        let GivenPlan { task, source, machine, .. } =
+            resolve::given_plan((&self.graph, None), &files, &self.hardware, console)?;
         let (view, width) = (self.view.resolve(), self.width.resolve());
         let stem = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}_{view}", task.name)));
         Outputs::new().figure("--out", Some(&stem)).check()?;

@@ -1,13 +1,13 @@
 //! `spillbench partition`: how to split a fixed number of bytes among caches.
 
 use crate::analysis::run::{Run, RunError};
-use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, PlannerArgs, ScheduleArgs, parse_bytes};
+use crate::args::{GraphArgs, PlanningArgs, parse_bytes};
 use crate::commands::plot;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::outputs::Outputs;
 use crate::report::{Grid, grouped, grouped_bytes};
-use crate::resolve::{self, Task};
+use crate::resolve::{self, Prepared, Task};
 use clap::Args;
 use serde::Serialize;
 use spillbench_core::hardware::{Hardware, smallest_capacities};
@@ -53,13 +53,7 @@ pub struct PartitionArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    schedule: ScheduleArgs,
-    #[command(flatten)]
-    heuristic: HeuristicArgs,
-    #[command(flatten)]
-    planner: PlannerArgs,
-    #[command(flatten)]
-    hardware: HardwareArgs,
+    planning: PlanningArgs,
 }
 
 /// One cache; also what `--json` prints of it.
@@ -124,14 +118,11 @@ impl PartitionArgs {
     /// # Errors
     /// When an input cannot be read, the total is too small, or a file cannot be written.
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
-        let hardware = resolve::hardware(&self.hardware)?;
+        let Prepared { task, hardware, machine, policy, schedule, .. } =
+            resolve::prepare(&self.graph, &self.planning, console)?;
         if !hardware.reservations.is_empty() {
             return Err(CliError::usage("a split takes no reservations", "partition the caches without --reserve"));
         }
-        let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
-        let task = resolve::task(&self.graph, console)?;
-        let machine = resolve::machine(&task, &hardware)?;
-        let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
         let outputs = Outputs::new().file("--csv", self.csv.as_deref());
         outputs.figure("--figure", self.figure.as_deref()).check()?;
         let caches = caches(&self.caches, &task.graph)?;

@@ -2,12 +2,12 @@
 
 use crate::analysis::gap::{Bounds, Gap};
 use crate::analysis::run::{Figures, Run, Verdict, milliseconds};
-use crate::args::{GapArgs, GraphArgs, HardwareArgs, HeuristicArgs, LogArgs, PlannerArgs, ScheduleArgs};
+use crate::args::{GapArgs, GraphArgs, LogArgs, PlanningArgs};
 use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
 use crate::outputs::Outputs;
 use crate::report::{self, count, grouped};
-use crate::resolve::{self, MEMORY_TXT, PLAN_JSON, SCHEDULE_TXT, SPILL_TXT, Task};
+use crate::resolve::{self, MEMORY_TXT, PLAN_JSON, Prepared, SCHEDULE_TXT, SPILL_TXT, Task};
 use crate::trace::DecisionLog;
 use clap::Args;
 use serde::Serialize;
@@ -45,15 +45,9 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub(super) log: LogArgs,
     #[command(flatten)]
-    schedule: ScheduleArgs,
-    #[command(flatten)]
-    heuristic: HeuristicArgs,
-    #[command(flatten)]
-    planner: PlannerArgs,
-    #[command(flatten)]
     gap: GapArgs,
     #[command(flatten)]
-    hardware: HardwareArgs,
+    planning: PlanningArgs,
 }
 
 /// What `--json` prints.
@@ -79,13 +73,9 @@ impl PlanArgs {
         let started = Instant::now();
         // A directory that cannot be made is told before any work.
         let files = self.out.as_ref().map(FileSet::new).transpose()?;
-        let hardware = resolve::hardware(&self.hardware)?;
-        let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
-        let normalize = resolve::normalize(&self.schedule.normalize)?;
         let when = resolve::when(&self.gap.bound)?;
-        let task = resolve::task(&self.graph, console)?;
-        let machine = resolve::machine(&task, &hardware)?;
-        let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
+        let Prepared { task, hardware, machine, policy, normalize, schedule, .. } =
+            resolve::prepare(&self.graph, &self.planning, console)?;
         Outputs::new().plan("--out", self.out.as_deref(), &task.name).check()?;
         let reading = started.elapsed();
         let mut log = (console.verbosity() == Verbosity::Verbose).then(|| DecisionLog::to_stderr(&task.graph));

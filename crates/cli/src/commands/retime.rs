@@ -7,7 +7,7 @@ use crate::console::{Console, Outcome};
 use crate::error::{CliError, shown};
 use crate::outputs::Outputs;
 use crate::report::{self, count, grouped, percent};
-use crate::resolve::{self, PlanSource, Task};
+use crate::resolve::{self, GivenPlan, PlanSource, Task};
 use clap::Args;
 use serde::Serialize;
 use spillbench_core::formats::output::FileSet;
@@ -63,10 +63,9 @@ impl RetimeArgs {
     /// When something cannot be read or written, or some op has no pipe or no cycles.
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
         let files = self.out.as_ref().map(FileSet::new).transpose()?;
-        let task = resolve::task(&self.graph, console)?;
-        let source = resolve::plan_files(&self.plan, &task.name, console)?;
-        let hardware = resolve::hardware_of_plan(&self.hardware, &source)?;
-        let machine = resolve::machine(&task, &hardware)?;
+        let graph = (&*self.graph.graph, self.graph.task.as_deref());
+        let GivenPlan { task, source, hardware, machine } =
+            resolve::given_plan(graph, &self.plan, &self.hardware, console)?;
         Outputs::new().plan("--out", self.out.as_deref(), &task.name).check()?;
         let failed = |e| resolve::run_error(&task, &hardware, e);
         if valid_plan(&task, &machine, &hardware, &source, console)?.is_none() {

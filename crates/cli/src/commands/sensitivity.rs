@@ -1,12 +1,12 @@
 //! `spillbench sensitivity`: what one byte more of each cache is worth.
 
 use crate::analysis::run::{Run, RunError};
-use crate::args::{GraphArgs, HardwareArgs, HeuristicArgs, PlannerArgs, ScheduleArgs};
+use crate::args::{GraphArgs, PlanningArgs};
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::outputs::Outputs;
 use crate::report::{self, Grid, grouped, grouped_bytes};
-use crate::resolve::{self, Task};
+use crate::resolve::{self, Prepared, Task};
 use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -48,13 +48,7 @@ pub struct SensitivityArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    schedule: ScheduleArgs,
-    #[command(flatten)]
-    heuristic: HeuristicArgs,
-    #[command(flatten)]
-    planner: PlannerArgs,
-    #[command(flatten)]
-    hardware: HardwareArgs,
+    planning: PlanningArgs,
 }
 
 /// One cache; also what `--json` prints of it.
@@ -97,11 +91,8 @@ impl SensitivityArgs {
         let covers = || Cover::ALL.iter().map(|c| c.1).filter(|&name| name != Cover::EveryOrder.name());
         let cover = Cover::by_name(&self.cover).filter(|&c| c != Cover::EveryOrder);
         let cover = cover.ok_or_else(|| resolve::unknown("cover of one schedule", &self.cover, covers()))?;
-        let hardware = resolve::hardware(&self.hardware)?;
-        let policy = resolve::policy(&self.heuristic.heuristic, &self.planner)?;
-        let task = resolve::task(&self.graph, console)?;
-        let machine = resolve::machine(&task, &hardware)?;
-        let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
+        let Prepared { task, hardware, machine, policy, schedule, .. } =
+            resolve::prepare(&self.graph, &self.planning, console)?;
         Outputs::new().file("--csv", self.csv.as_deref()).check()?;
         let models = models(&task.graph, &machine, &schedule, cover).map_err(|error| match error {
             ModelError::Misfit(misfits) => resolve::misfit(&task, &hardware, misfits),

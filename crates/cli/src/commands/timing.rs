@@ -6,7 +6,7 @@ use crate::console::{Console, Outcome};
 use crate::error::CliError;
 use crate::outputs::Outputs;
 use crate::report::{Grid, count, grouped, percent};
-use crate::resolve::{self, Task};
+use crate::resolve::{self, GivenPlan, Task};
 use clap::Args;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -93,10 +93,9 @@ impl TimingArgs {
     /// # Errors
     /// When something cannot be read or written, or some op has no pipe or no cycles.
     pub fn run(self, console: &mut Console) -> Result<Outcome, CliError> {
-        let task = resolve::task(&self.graph, console)?;
-        let source = resolve::plan_files(&self.plan, &task.name, console)?;
-        let hardware = resolve::hardware_of_plan(&self.hardware, &source)?;
-        let machine = resolve::machine(&task, &hardware)?;
+        let graph = (&*self.graph.graph, self.graph.task.as_deref());
+        let GivenPlan { task, source, hardware, machine } =
+            resolve::given_plan(graph, &self.plan, &self.hardware, console)?;
         Outputs::new().file("--trace", self.trace.as_deref()).check()?;
         if valid_plan(&task, &machine, &hardware, &source, console)?.is_none() {
             return Ok(Outcome::Refuted);
