@@ -319,7 +319,8 @@ fn import_help(error: &ImportError) -> Option<String> {
         ImportError::Onnx(OnnxError::MissingCache { .. }) => "give a hardware with L1, UB, L0A, L0B and L0C",
         ImportError::Onnx(OnnxError::MissingShape { .. }) => "export the model with the shapes of its inputs",
         ImportError::Text(TextError::MissingColumn { .. }) => {
-            "the first line names the columns: id,lower,upper,size and where wanted alignment,gaps,offset,hint"
+            "the first line names the columns: id,lower,upper,size and where wanted alignment,gaps,offset,hint; upper is \
+             exclusive, end in its place inclusive"
         }
         ImportError::Onnx(OnnxError::Workload(e)) | ImportError::Text(TextError::Workload(e)) => {
             return workload_help(e);

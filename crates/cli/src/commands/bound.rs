@@ -35,9 +35,10 @@ const EXACT_NODES: u64 = 1_000_000;
     A bound holds for the plans it covers: schedule (all nodes stay where the schedule has them),\n\
     op-order or ops (the ops keep their order, ALLOC and FREE may move), every-order or orders (every\n\
     plan of the graph). The first two are minimum-cost flows; the last solves sets of buffers over all\n\
-    orders, and has its certificate evaluated as `certify` does: what is told is what that proves. Of a\n\
-    set at the limit of states, certify with more --states may prove more. --exact searches the least\n\
-    movement of a plan that keeps the schedule, beside the plans of all heuristics.\n\n\
+    orders, and has its certificate evaluated as `certify` does, with 10,000,000 states for a set or twice\n\
+    those of --nodes: what is told is what that proves. Of a set at the limit of states, certify with more\n\
+    --states may prove more. --exact searches the least movement of a plan that keeps the schedule, beside\n\
+    the plans of all heuristics.\n\n\
     Exit status: 0 when there is a bound, and with --exact a plan, whether it is proven or the limit came\n\
     first (the output says which); 1 when that plan turns out not to be valid (a defect), 2 when something\n\
     cannot be read or written, or no plan exists.")]
@@ -50,7 +51,7 @@ pub struct BoundArgs {
     /// Search the least movement of a plan that keeps the schedule
     #[arg(long)]
     exact: bool,
-    /// Search nodes at most; with every-order, states [default: 1,000,000 nodes without --time;
+    /// Search nodes at most; with every-order, states of the search for sets [default: 1,000,000 nodes without --time;
     /// 60,000,000 states, which may take minutes]
     #[arg(long, value_name = "N", visible_alias = "states", alias = "limit-nodes")]
     nodes: Option<u64>,

@@ -4,6 +4,7 @@
 //! Whenever a better plan is found it is written, the document by one rename, so that whoever ends the
 //! search, and however, finds the best plan so far on disk.
 
+mod follower;
 mod front;
 mod time;
 
@@ -11,24 +12,22 @@ use crate::analysis::floor::{self, Floor};
 use crate::analysis::run::{RunError, Verdict};
 use crate::args::{GraphArgs, HardwareArgs, parse_time};
 use crate::commands::plan;
-use crate::console::{Console, Outcome, Progress as Bar, Verbosity};
+use crate::console::{Console, Outcome, Verbosity};
 use crate::error::CliError;
 use crate::outputs::Outputs;
 use crate::report::{self, grouped};
 use crate::resolve::{self, Task};
 use clap::Args;
+use follower::Follower;
 use serde::Serialize;
 use spillbench_core::checker::check;
 use spillbench_core::formats::output::FileSet;
-use spillbench_core::formats::plan_json::PlanDocument;
 use spillbench_core::plan::SearchSettings;
-use spillbench_core::{Hardware, Machine, Plan};
+use spillbench_core::{Hardware, Machine};
 use spillbench_search::{
-    Aim, Found, Monitor, OBJECTIVES, Objective, Progress, SearchConfig, Start, TimedError, Until, objective, search,
-    search_time,
+    Aim, Found, OBJECTIVES, Objective, Progress, SearchConfig, Start, TimedError, Until, objective, search, search_time,
 };
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -426,67 +425,4 @@ fn standing(goal: Goal, progress: Progress, bound: Option<u64>) -> String {
         (_, gap) => format!(", gap {:.1} %", gap * 100.0),
     };
     format!("{stands}, bound {}{gap}", grouped(bound))
-}
-
-/// Writes and shows what the search finds.
-struct Follower<'a> {
-    task: &'a Task,
-    machine: &'a Machine,
-    goal: Goal,
-    floor: &'a Floor,
-    /// Set when the best plan meets the bound.
-    proven: &'a AtomicBool,
-    settings: SearchSettings,
-    out: Option<&'a Path>,
-    trace: Option<&'a Path>,
-    /// The trace so far.
-    lines: String,
-    started: Instant,
-    bar: Bar,
-    verbose: bool,
-    written: Vec<PathBuf>,
-    failure: Option<CliError>,
-}
-
-impl Follower<'_> {
-    fn write(&mut self, plan: &Plan) -> Result<(), CliError> {
-        if let Some(directory) = self.out {
-            let metrics = Verdict::of(&self.task.graph, self.machine, plan).ok().and_then(|v| v.metrics);
-            let settings = Some(self.settings.clone().into());
-            let document = PlanDocument { task: self.task.name.clone(), settings, plan: plan.clone(), metrics };
-            self.written = plan::write(FileSet::new(directory)?, &document)?;
-        }
-        if let Some(trace) = self.trace {
-            let directory = trace.parent().unwrap_or(Path::new(""));
-            let name = trace.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-            let mut files = FileSet::new(directory)?;
-            files.add(name, self.lines.as_bytes())?;
-            files.commit()?;
-        }
-        Ok(())
-    }
-}
-
-impl Monitor for Follower<'_> {
-    fn improved(&mut self, plan: &Plan, progress: Progress) {
-        let seconds = self.started.elapsed().as_secs_f64();
-        // Writing to a string does not fail.
-        let _ = writeln!(self.lines, "{},{seconds:.3},{}", progress.evaluations, progress.best);
-        if self.verbose {
-            let (evaluations, best) = (grouped(progress.evaluations), value(progress.best));
-            eprintln!("{seconds:9.3} s, {evaluations} evaluations: {} {best}", self.goal.name());
-        }
-        if let Err(error) = self.write(plan) {
-            INTERRUPTED.store(true, Ordering::Relaxed);
-            self.failure.get_or_insert(error);
-        }
-    }
-
-    fn met(&mut self, progress: Progress) {
-        let rate = grouped(rate(progress.evaluations, self.started.elapsed()) as u64);
-        let bound = self.floor.value();
-        self.proven.fetch_or(bound.is_some_and(|bound| progress.best <= bound), Ordering::Relaxed);
-        let standing = standing(self.goal, progress, bound);
-        self.bar.say(format!("{standing}; {} evaluations, {rate}/s", grouped(progress.evaluations)));
-    }
 }
