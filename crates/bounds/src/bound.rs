@@ -13,7 +13,7 @@ use spillbench_core::{Bytes, Graph, Machine, Schedule};
 pub enum BoundKind {
     /// Minimum-cost flow over the gaps of a given order.
     Flow,
-    /// Disjoint sets of buffers, each solved over all orders.
+    /// Sets of buffers that share out what spills cost, each solved over all orders.
     Partition,
 }
 

@@ -17,11 +17,14 @@
 //!   capacity less the operand bytes of step `t` and what is reserved there, `c_g` what giving up gap `g` costs and `s_g` its
 //!   size, weak duality says that no plan under the cover moves less than
 //!   `Σ c_g − Σ_t R_t·y_t − Σ_g max(0, c_g − s_g·Σ_{t∈g} y_t)` for **any** prices `y ≥ 0`.
-//! - A proof of kind `partition` gives disjoint sets of buffers, each of one cache; the bound is the
-//!   sum over the sets of the least movement of the graph restricted to the set (see
-//!   [`crate::orders`]), which the checker solves again. Beside them it may list grids of
-//!   accumulations with a price of their products (see [`crate::grid`]); sets and grids share no
-//!   buffer. It speaks of every order.
+//! - A proof of kind `partition` gives sets of buffers, each of one cache; the bound is the sum over
+//!   the sets of the least movement of the graph restricted to the set (see [`crate::orders`]), which
+//!   the checker solves again. A set may state with `shares`, one for each of its buffers, what a
+//!   spill costs in it, `{"cache": "L1", "buffers": [4, 7], "shares": [128, 64], "bound": 64}`; without
+//!   them, and in certificates of before there were any, it has the whole cost of all its buffers. The
+//!   shares of a buffer in all sets add up to no more than its spill costs. Beside the sets it may list
+//!   grids of accumulations with a price of their products (see [`crate::grid`]), which have the whole
+//!   cost of their buffers. It speaks of every order.
 //!
 //! Whatever the numbers in it, a certificate proves a true bound or is refused; a wrong one proves
 //! less, never more.
@@ -74,7 +77,7 @@ pub enum Proof {
         /// The prices of each cache; a cache left out proves 0.
         caches: Vec<CachePrices>,
     },
-    /// Disjoint sets of buffers, and grids of accumulations of other buffers.
+    /// Sets of buffers that share out what spills cost, and grids of accumulations.
     Partition {
         /// The sets.
         sets: Vec<BufferSet>,
@@ -100,8 +103,11 @@ pub struct CachePrices {
 pub struct BufferSet {
     /// Name of the cache.
     pub cache: String,
-    /// The buffers, each in one set at most.
+    /// The buffers, each once.
     pub buffers: Vec<BufId>,
+    /// What a spill of each buffer costs in this set, in bytes; all of its cost where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<Vec<Bytes>>,
     /// What the writer claims for the set. Not part of the proof.
     pub bound: Bytes,
 }

@@ -25,5 +25,5 @@ pub use flow::{FlowBound, FlowStats, flow_bound};
 pub use grid::{GridBound, grids};
 pub use held::is_fixed;
 pub use model::{CacheModel, Cover, Gap, ModelError, Step};
-pub use orders::{Limits, OrdersBound, SetBound, across_orders};
+pub use orders::{Limits, OrdersBound, SetBound, across_orders, across_orders_near};
 pub use sensitivity::{Sensitivity, sensitivity};

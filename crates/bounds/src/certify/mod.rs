@@ -84,7 +84,7 @@ pub enum CertifyError {
         /// What is wrong with it.
         why: Misfit,
     },
-    /// A buffer that is not of that cache, or that stands twice.
+    /// A buffer that is not of that cache, or that stands twice in one set.
     #[error("buffer {buf}, of a set in {}, {why}", Shown(.cache))]
     Buffer {
         /// The buffer.
@@ -94,8 +94,26 @@ pub enum CertifyError {
         /// What is wrong with it.
         why: Misfit,
     },
-    /// A buffer of a grid that the graph does not have, that stands twice, or an accumulator of
-    /// another cache than the first.
+    /// A set with another number of shares than of buffers.
+    #[error("a set of {buffers} buffers of {} has {shares} shares", Shown(.cache))]
+    ShareCount {
+        /// The cache of the set.
+        cache: String,
+        /// Its buffers.
+        buffers: usize,
+        /// Its shares.
+        shares: usize,
+    },
+    /// A buffer that is shared out for more than its spill costs.
+    #[error("the shares of buffer {buf} add up to more than its spill costs, {cost}")]
+    Overshared {
+        /// The buffer.
+        buf: BufId,
+        /// What its spill costs.
+        cost: Bytes,
+    },
+    /// A buffer of a grid that the graph does not have, that stands twice or has a share in a set, or
+    /// an accumulator of another cache than the first.
     #[error("buffer {buf}, of a grid, {why}")]
     GridBuffer {
         /// The buffer.
@@ -113,7 +131,7 @@ pub enum Misfit {
         /// How many.
         of: usize,
     },
-    /// It is named twice.
+    /// It is named twice, or has a share in a set besides.
     Twice,
     /// It is in another cache, or a cache node where only ops are steps.
     Elsewhere,
@@ -175,8 +193,8 @@ pub fn certify_within(
             if cover != Cover::EveryOrder {
                 return Err(CertifyError::Cover { proof: "partition", cover });
             }
-            let mut listed = vec![false; graph.buffer_count()];
-            let mut shares = partition::evaluate(graph, machine, sets, states, &mut listed)?;
+            let mut listed = partition::shared_out(graph, sets)?;
+            let mut shares = partition::evaluate(graph, machine, sets, states)?;
             for (cache, share) in grids::evaluate(graph, machine, grids, &mut listed)? {
                 shares[cache.index()].0 = shares[cache.index()].0.saturating_add(share);
             }
@@ -210,7 +228,7 @@ pub fn certify_sets(
     sets: &[BufferSet],
     states: u64,
 ) -> Result<Vec<Bytes>, CertifyError> {
-    let mut listed = vec![false; graph.buffer_count()];
-    let proven = partition::each(graph, machine, sets, states, &mut listed)?;
+    partition::shared_out(graph, sets)?;
+    let proven = partition::each(graph, machine, sets, states)?;
     Ok(proven.into_iter().map(|(_, bound)| Bytes(bound)).collect())
 }

@@ -1,8 +1,9 @@
 //! Solves the sets of a partition again.
 //!
 //! The lemma: what a plan does to a set of buffers of one cache is a plan of the ops that use them,
-//! in an order that the graph allows, so sets without a common buffer add up. Here a state is what
-//! is done and what is resident; see the comments at each step for why it loses no plan.
+//! in an order that the graph allows, beside whatever else these ops need there. So sets add up as long
+//! as no spill is charged more than it costs in all of them. Here a state is what is done and what is
+//! resident; see the comments at each step for why it loses no plan.
 
 use super::{CertifyError, Misfit};
 use crate::certificate::BufferSet;
@@ -10,7 +11,7 @@ use rustc_hash::FxHashMap;
 use spillbench_core::index::{BufIx, CacheIx, NodeIx};
 use spillbench_core::{Bytes, Graph, Machine};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Sets with more ops than this prove nothing: they could not be searched.
 const MOST_OPS: usize = 4096;
@@ -20,21 +21,59 @@ const MOST_HARD: u64 = 12;
 /// whatever number was allowed.
 const MOST_BYTES: u64 = 2 << 30;
 
-/// The share of every cache, by cache index; at most `states` states are looked at per set. Marks the
-/// buffers of the sets as listed.
+/// Which buffers have a share in a set, by index, once it is clear that none is shared out for more
+/// than its spill costs.
+pub(super) fn shared_out(graph: &Graph, sets: &[BufferSet]) -> Result<Vec<bool>, CertifyError> {
+    let mut left: Vec<u64> = graph.bufs().map(|b| graph.buf(b).movement().0).collect();
+    let mut is_shared = vec![false; left.len()];
+    for set in sets {
+        for (b, share) in members(graph, set)?.1 {
+            let buf = graph.buf(b);
+            let rest = left[b.index()].checked_sub(share);
+            left[b.index()] = rest.ok_or(CertifyError::Overshared { buf: buf.id, cost: buf.movement() })?;
+            is_shared[b.index()] |= share > 0;
+        }
+    }
+    Ok(is_shared)
+}
+
+/// The cache of a set, and its buffers with what a spill costs in it.
+fn members(graph: &Graph, set: &BufferSet) -> Result<(CacheIx, BTreeMap<BufIx, u64>), CertifyError> {
+    let caches = graph.cache_names().len();
+    let unknown = || CertifyError::Cache { cache: set.cache.clone(), why: Misfit::Absent { of: caches } };
+    let cache = graph.caches().find(|&c| graph.cache_name(c) == set.cache).ok_or_else(unknown)?;
+    let buffers = set.buffers.len();
+    if let Some(shares) = set.shares.as_ref().map(Vec::len).filter(|&shares| shares != buffers) {
+        return Err(CertifyError::ShareCount { cache: set.cache.clone(), buffers, shares });
+    }
+    let mut members = BTreeMap::new();
+    for (i, &id) in set.buffers.iter().enumerate() {
+        let wrong = |why| CertifyError::Buffer { buf: id, cache: set.cache.clone(), why };
+        let b = graph.buf_by_id(id).ok_or_else(|| wrong(Misfit::Absent { of: graph.buffer_count() }))?;
+        if graph.buf(b).cache != cache {
+            return Err(wrong(Misfit::Elsewhere));
+        }
+        let share = set.shares.as_ref().map_or_else(|| graph.buf(b).movement(), |shares| shares[i]);
+        if members.insert(b, share.0).is_some() {
+            return Err(wrong(Misfit::Twice));
+        }
+    }
+    Ok((cache, members))
+}
+
+/// What the sets prove for every cache, by cache index; at most `states` states are looked at per set.
 pub(super) fn evaluate(
     graph: &Graph,
     machine: &Machine,
     sets: &[BufferSet],
     states: u64,
-    listed: &mut [bool],
 ) -> Result<Vec<Bytes>, CertifyError> {
-    let mut shares = vec![Bytes(0); graph.cache_names().len()];
-    for (cache, cost) in each(graph, machine, sets, states, listed)? {
-        let share = &mut shares[cache.index()];
-        share.0 = share.0.saturating_add(cost);
+    let mut proven = vec![Bytes(0); graph.cache_names().len()];
+    for (cache, cost) in each(graph, machine, sets, states)? {
+        let sum = &mut proven[cache.index()];
+        sum.0 = sum.0.saturating_add(cost);
     }
-    Ok(shares)
+    Ok(proven)
 }
 
 /// The cache of each set, and what the set proves.
@@ -43,45 +82,28 @@ pub(super) fn each(
     machine: &Machine,
     sets: &[BufferSet],
     states: u64,
-    listed: &mut [bool],
 ) -> Result<Vec<(CacheIx, u64)>, CertifyError> {
     let mut left = states.saturating_mul(MOST_HARD);
     let mut proven = Vec::with_capacity(sets.len());
     for set in sets {
-        let (cache, buffers) = members(graph, set, listed)?;
-        let game = Game::new(graph, machine.cache(cache).capacity.0, &buffers);
-        let (cost, work) = game.map_or((0, 0), |game| game.least_cost(states.min(left)));
+        let (cache, mut members) = members(graph, set)?;
+        // What costs nothing is resident for free where an op needs it; other operands take room anyhow.
+        members.retain(|_, share| *share > 0);
+        // The same buffers may be shared out to many sets, so that stating a set is work, too.
+        let mut work = 0;
+        let game = (left > 0).then(|| Game::new(graph, machine.cache(cache).capacity.0, cache, &members, &mut work));
+        left = left.saturating_sub(work);
+        let (cost, work) = game.flatten().map_or((0, 0), |game| game.least_cost(states.min(left)));
         left = left.saturating_sub(work);
         proven.push((cache, cost));
     }
     Ok(proven)
 }
 
-/// The cache and the buffers of a set, which are marked as listed.
-fn members(graph: &Graph, set: &BufferSet, listed: &mut [bool]) -> Result<(CacheIx, Vec<BufIx>), CertifyError> {
-    let caches = graph.cache_names().len();
-    let unknown = || CertifyError::Cache { cache: set.cache.clone(), why: Misfit::Absent { of: caches } };
-    let cache = graph.cache_names().position(|name| *name == set.cache).ok_or_else(unknown)?;
-    let mut buffers = Vec::with_capacity(set.buffers.len());
-    for &id in &set.buffers {
-        let why = match graph.buf_by_id(id) {
-            None => Misfit::Absent { of: graph.buffer_count() },
-            Some(b) if graph.buf(b).cache != cache => Misfit::Elsewhere,
-            Some(b) if listed[b.index()] => Misfit::Twice,
-            Some(b) => {
-                listed[b.index()] = true;
-                buffers.push(b);
-                continue;
-            }
-        };
-        return Err(CertifyError::Buffer { buf: id, cache: set.cache.clone(), why });
-    }
-    Ok((cache, buffers))
-}
-
 /// The ops that use a set of buffers, and nothing else of the graph.
 struct Game {
-    capacity: u64,
+    /// The bytes of the cache, less what each op needs there of other buffers.
+    room: Vec<u64>,
     sizes: Vec<u64>,
     costs: Vec<u64>,
     /// The buffers of each op and the ops of each buffer.
@@ -102,24 +124,33 @@ fn flip(set: &mut [u64], i: usize) {
 }
 
 impl Game {
-    fn new(graph: &Graph, capacity: u64, buffers: &[BufIx]) -> Option<Self> {
+    /// States the game; adds to `work` what that is in states.
+    fn new(graph: &Graph, capacity: u64, cache: CacheIx, costs: &BTreeMap<BufIx, u64>, work: &mut u64) -> Option<Self> {
+        let buffers: Vec<BufIx> = costs.keys().copied().collect();
         let mut ops: Vec<NodeIx> = buffers.iter().flat_map(|&b| graph.users(b)).copied().collect();
         ops.sort_unstable();
         ops.dedup();
         if ops.len() > MOST_OPS {
             return None;
         }
+        let room = |op: &NodeIx| {
+            let others = graph.operands(*op).iter().filter(|&b| graph.buf(*b).cache == cache && !costs.contains_key(b));
+            others.fold(capacity, |room, &b| room.saturating_sub(graph.buf(b).size.0))
+        };
         // An op that is the first user of its only buffer here may as well run just before the next
-        // user, needing nothing that this one does not need, so it is struck out, unless something
-        // else may be waiting for it.
-        let after = direct(graph, &ops);
+        // user, if that leaves no more room, so it is struck out, unless something else may be waiting
+        // for it.
+        *work += (ops.len() as u64).pow(2) / 16;
+        let after = direct(graph, &ops, work);
         let reach = closure(&after);
         let idle = |at: usize| {
             let mut mine = buffers.iter().filter(|&&b| graph.users(b).contains(&ops[at]));
             let (Some(&b), None) = (mine.next(), mine.next()) else { return false };
             let mut others = graph.users(b).iter().filter(|&&u| u != ops[at]).peekable();
             let leads = others.peek().is_some()
-                && others.all(|u| ops.binary_search(u).is_ok_and(|other| has(&reach[other], at)));
+                && others.all(|u| {
+                    room(u) <= room(&ops[at]) && ops.binary_search(u).is_ok_and(|other| has(&reach[other], at))
+                });
             let users: Vec<usize> = graph.users(b).iter().filter_map(|u| ops.binary_search(u).ok()).collect();
             let others = || users.iter().filter(|&&u| u != at);
             let is_behind = |op: usize| others().any(|&u| u == op || has(&reach[op], u));
@@ -133,8 +164,10 @@ impl Game {
         for (b, users) in users.iter().enumerate() {
             users.iter().for_each(|&u| needs[u].push(b));
         }
-        let (sizes, costs) = buffers.iter().map(|&b| (graph.buf(b).size.0, graph.buf(b).movement().0)).unzip();
-        Some(Self { capacity, sizes, costs, needs, users, after: direct(graph, &kept) })
+        let sizes = buffers.iter().map(|&b| graph.buf(b).size.0).collect();
+        let room = kept.iter().map(room).collect();
+        let costs = costs.values().copied().collect();
+        Some(Self { room, sizes, costs, needs, users, after: direct(graph, &kept, work) })
     }
 
     /// The bytes that a state takes at most: its two sets among the known and among the open ones,
@@ -245,7 +278,7 @@ impl Game {
     }
 
     fn is_safe(&self, done: &[u64], inside: &[u64], op: usize) -> bool {
-        if self.bytes(inside) + self.incoming(inside, op) > self.capacity {
+        if self.bytes(inside) + self.incoming(inside, op) > self.room[op] {
             return false;
         }
         let mut staying = self.needs[op].iter().filter(|&&b| !has(inside, b) && !self.finishes(done, b, op));
@@ -262,7 +295,7 @@ impl Game {
     /// Calls `visit` with every set of residents that may leave for `op`, until it says stop. More
     /// than what is needed never leaves: it could leave later and cost the same.
     fn each_way(&self, inside: &[u64], op: usize, visit: &mut dyn FnMut(&[usize]) -> bool) {
-        let over = (self.bytes(inside) + self.incoming(inside, op)).saturating_sub(self.capacity);
+        let over = (self.bytes(inside) + self.incoming(inside, op)).saturating_sub(self.room[op]);
         let mut others: Vec<usize> =
             (0..self.sizes.len()).filter(|&b| has(inside, b) && !self.needs[op].contains(&b)).collect();
         others.sort_by_key(|&b| Reverse(self.sizes[b]));
@@ -299,14 +332,16 @@ impl Game {
 }
 
 /// For each op, the ops of the list that are met first on the ways back from it.
-fn direct(graph: &Graph, ops: &[NodeIx]) -> Vec<Vec<usize>> {
+fn direct(graph: &Graph, ops: &[NodeIx], work: &mut u64) -> Vec<Vec<usize>> {
     let mut seen = vec![usize::MAX; graph.node_count()];
+    let mut visited = graph.node_count() as u64 / 16;
     let mut ways = Vec::new();
     let mut met = Vec::with_capacity(ops.len());
     for (at, &op) in ops.iter().enumerate() {
         let mut found = Vec::new();
         ways.push(op);
         while let Some(node) = ways.pop() {
+            visited += 1;
             graph.for_each_predecessor(node, |p| {
                 if seen[p.index()] != at {
                     seen[p.index()] = at;
@@ -319,6 +354,7 @@ fn direct(graph: &Graph, ops: &[NodeIx]) -> Vec<Vec<usize>> {
         }
         met.push(found);
     }
+    *work += visited / 16;
     met
 }
 

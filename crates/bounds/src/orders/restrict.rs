@@ -1,19 +1,21 @@
 //! The graph restricted to a set of buffers: what of a plan the set sees.
 //!
 //! For a set `B` of buffers of one cache, the restriction keeps the ops that use a buffer of `B`,
-//! each after those that reach it in the graph; only buffers of `B` take room, and only their
-//! spills cost. A plan of the graph, with everything else struck out, is a plan of the restriction.
+//! each after those that reach it in the graph; only buffers of `B` take room for longer than an op,
+//! and only their spills cost. While an op runs, its other operands of that cache take room too. A plan
+//! of the graph, with everything else struck out, is a plan of the restriction.
 
 use super::bits::{self, Bits};
-use spillbench_core::index::{BufIx, NodeIx, Pos};
-use spillbench_core::{Bytes, Graph, Machine, Schedule};
+use rustc_hash::FxHashSet;
+use spillbench_core::index::{BufIx, CacheIx, NodeIx, Pos};
+use spillbench_core::{Graph, Machine, Schedule};
 use typed_index_collections::TiVec;
 
 /// A restriction, in numbers of its own: ops and buffers count from 0.
 #[derive(Clone, Debug)]
 pub(super) struct Restriction {
-    /// Bytes of the cache.
-    pub capacity: u64,
+    /// Bytes of the cache, less those of the operands of each op that are not of the set.
+    pub room: Vec<u64>,
     /// Size of each buffer.
     pub sizes: Vec<u64>,
     /// What a spill of each buffer moves.
@@ -27,12 +29,15 @@ pub(super) struct Restriction {
 }
 
 impl Restriction {
-    /// Restricts `graph` to `buffers`, which are of one cache, each once; `order` is any schedule.
+    /// Restricts `graph` to `buffers`, which are of one cache, each once, with what a spill of each
+    /// costs, which is more than nothing; `order` is any schedule.
     ///
-    /// An op that uses a single buffer of the set, before all other users of it, is left out where all
-    /// that must follow it is such a user or must follow one: it needs nothing that the next user does
-    /// not need, and may run just before that.
-    pub(super) fn new(graph: &Graph, machine: &Machine, order: &Order, buffers: &[BufIx]) -> Self {
+    /// An op that uses a single buffer of the set, before all other users of it, and leaves no less room
+    /// than they do, is left out where all that must follow it is such a user or must follow one: it needs
+    /// nothing that the next user does not need, and may run just before that.
+    pub(super) fn new(graph: &Graph, machine: &Machine, order: &Order, priced: &[(BufIx, u64)]) -> Self {
+        let buffers: Vec<BufIx> = priced.iter().map(|p| p.0).collect();
+        let room = Room::new(graph, machine, &buffers);
         let mut used: Vec<NodeIx> = buffers.iter().flat_map(|&b| graph.users(b)).copied().collect();
         used.sort_unstable();
         let single: Vec<NodeIx> = used.chunk_by(|a, b| a == b).filter(|c| c.len() == 1).map(|c| c[0]).collect();
@@ -42,7 +47,8 @@ impl Restriction {
             .filter(|&&b| graph.users(b).len() > 1)
             .filter_map(|&b| {
                 let users = graph.users(b);
-                let may_wait = |u| before.leads(u, users) && before.waits_for(u, users);
+                let leaves_most = |u| users.iter().all(|&other| room.beside(other) <= room.beside(u));
+                let may_wait = |u| leaves_most(u) && before.leads(u, users) && before.waits_for(u, users);
                 users.iter().find(|&&u| single.binary_search(&u).is_ok() && may_wait(u))
             })
             .copied()
@@ -59,9 +65,9 @@ impl Restriction {
             }
         }
         Self {
-            capacity: buffers.first().map_or(Bytes(0), |&b| machine.cache(graph.buf(b).cache).capacity).0,
+            room: used.iter().map(|&n| room.beside(n)).collect(),
             sizes: buffers.iter().map(|&b| graph.buf(b).size.0).collect(),
-            costs: buffers.iter().map(|&b| graph.buf(b).movement().0).collect(),
+            costs: priced.iter().map(|p| p.1).collect(),
             before: used.iter().map(|&n| before.of(n).into()).collect(),
             users,
             operands,
@@ -70,6 +76,30 @@ impl Restriction {
 
     pub(super) fn ops(&self) -> usize {
         self.operands.len()
+    }
+}
+
+/// What ops leave of a cache to a set of its buffers.
+struct Room<'a> {
+    graph: &'a Graph,
+    /// The cache and its bytes; `None` for an empty set.
+    cache: Option<(CacheIx, u64)>,
+    buffers: FxHashSet<BufIx>,
+}
+
+impl<'a> Room<'a> {
+    fn new(graph: &'a Graph, machine: &Machine, buffers: &[BufIx]) -> Self {
+        let cache = buffers.first().map(|&b| graph.buf(b).cache);
+        let cache = cache.map(|cache| (cache, machine.cache(cache).capacity.0));
+        Self { graph, cache, buffers: buffers.iter().copied().collect() }
+    }
+
+    /// The bytes beside the operands of `op` that are not of the set.
+    fn beside(&self, op: NodeIx) -> u64 {
+        let Some((cache, capacity)) = self.cache else { return 0 };
+        let others = self.graph.operands(op).iter().filter(|b| !self.buffers.contains(b));
+        let others = others.map(|&b| self.graph.buf(b)).filter(|buf| buf.cache == cache);
+        others.fold(capacity, |room, buf| room.saturating_sub(buf.size.0))
     }
 }
 

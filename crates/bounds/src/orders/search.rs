@@ -33,22 +33,31 @@ pub(super) struct Found {
 
 /// Searches until the optimum is known or `limit` states have been generated.
 pub(super) fn least_movement(problem: &Restriction, limit: u64) -> Found {
-    let mut search = Search::new(problem);
-    let mut start = State { done: bits::empty(search.op_words), out: bits::empty(search.buf_words), distance: 0 };
-    search.run_free_ops(&mut start);
-    search.add(start);
-    let mut bound = 0;
-    while let Some((distance, at)) = search.pop() {
-        bound = distance;
-        if search.is_end(at) {
-            return Found { bound, optimal: true, states: search.generated };
-        }
-        if search.generated >= limit {
-            break;
-        }
-        search.expand(at, limit);
-    }
-    Found { bound, optimal: false, states: search.generated }
+    let mut search = Search::new(problem, None);
+    let (bound, end) = search.run_until(u64::MAX, limit);
+    Found { bound, optimal: end.is_some(), states: search.generated }
+}
+
+/// Whether every plan of a restriction moves as much as asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// It does.
+    Yes,
+    /// A plan moves less: how often it spills each buffer.
+    No(Vec<u64>),
+    /// The states did not suffice.
+    Unknown,
+}
+
+/// Whether no plan moves less than `target`, and the states that finding out took, `limit` at most.
+pub(super) fn reaches(problem: &Restriction, target: u64, limit: u64) -> (Reach, u64) {
+    let mut search = Search::new(problem, Some(Vec::new()));
+    let reach = match search.run_until(target, limit) {
+        (distance, _) if distance >= target => Reach::Yes,
+        (_, Some(end)) => Reach::No(search.spills(end)),
+        (_, None) => Reach::Unknown,
+    };
+    (reach, search.generated)
 }
 
 #[derive(Clone)]
@@ -69,7 +78,13 @@ struct Search<'a> {
     states: Vec<State>,
     queue: BTreeMap<u64, Vec<u32>>,
     generated: u64,
+    /// Where the way of a state is asked for: the state before each, and what went out on the way from
+    /// it.
+    trail: Option<Vec<Step>>,
 }
+
+/// The state before, and what went out.
+type Step = (Option<u32>, Box<[usize]>);
 
 /// What a buffer is when some ops are done.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,7 +95,7 @@ enum Life {
 }
 
 impl<'a> Search<'a> {
-    fn new(problem: &'a Restriction) -> Self {
+    fn new(problem: &'a Restriction, trail: Option<Vec<Step>>) -> Self {
         Self {
             problem,
             op_words: bits::words(problem.ops()),
@@ -90,7 +105,43 @@ impl<'a> Search<'a> {
             states: Vec::new(),
             queue: BTreeMap::new(),
             generated: 0,
+            trail,
         }
+    }
+
+    /// Searches until all states nearer than `target` are known, an end is met, or `limit` states have
+    /// been generated. Returns a distance that every plan reaches, and the end if that was met below
+    /// the target.
+    fn run_until(&mut self, target: u64, limit: u64) -> (u64, Option<u32>) {
+        let mut start = State { done: bits::empty(self.op_words), out: bits::empty(self.buf_words), distance: 0 };
+        self.run_free_ops(&mut start);
+        self.add(start, None, &[]);
+        let mut bound = 0;
+        while let Some((distance, at)) = self.pop() {
+            bound = distance;
+            if distance >= target {
+                break;
+            }
+            if self.is_end(at) {
+                return (bound, Some(at));
+            }
+            if self.generated >= limit {
+                break;
+            }
+            self.expand(at, limit);
+        }
+        (bound, None)
+    }
+
+    /// How often each buffer goes out on the way to a state.
+    fn spills(&self, end: u32) -> Vec<u64> {
+        let mut counts = vec![0; self.problem.sizes.len()];
+        let (mut at, trail) = (Some(end), self.trail.as_deref().unwrap_or_default());
+        while let Some((before, out)) = at.and_then(|at| trail.get(at as usize)) {
+            out.iter().for_each(|&b| counts[b] += 1);
+            at = *before;
+        }
+        counts
     }
 
     fn life(&self, done: &[u64], b: usize) -> Life {
@@ -184,7 +235,7 @@ impl<'a> Search<'a> {
                     && costs[new] <= costs[b]
             });
         }
-        (needed <= self.problem.capacity && (left.is_none() || replaced)).then_some(after)
+        (needed <= self.problem.room[op] && (left.is_none() || replaced)).then_some(after)
     }
 
     /// Marks `op` as done; its operands are resident or dead now.
@@ -193,8 +244,8 @@ impl<'a> Search<'a> {
         self.problem.operands[op].iter().for_each(|&b| bits::remove(&mut state.out, b as usize));
     }
 
-    /// Adds a state unless another supersedes it.
-    fn add(&mut self, state: State) {
+    /// Adds a state unless another supersedes it; it follows `before` by letting `out` go.
+    fn add(&mut self, state: State, before: Option<u32>, out: &[usize]) {
         self.generated += 1;
         let number = self.fronts.len() as u32;
         let set = match self.sets.get(&state.done) {
@@ -218,6 +269,9 @@ impl<'a> Search<'a> {
         self.fronts[set as usize].push(at);
         self.queue.entry(state.distance).or_default().push(at);
         self.states.push(state);
+        if let Some(trail) = &mut self.trail {
+            trail.push((before, out.into()));
+        }
     }
 
     /// Both have the same ops done.
@@ -258,7 +312,7 @@ impl<'a> Search<'a> {
                 .map(|&b| b as usize)
                 .filter(|&b| self.life(&state.done, b) == Life::New || bits::contains(&state.out, b));
             let needed = absent.map(|b| self.problem.sizes[b]).sum::<u64>() + taken;
-            let missing = needed.saturating_sub(self.problem.capacity);
+            let missing = needed.saturating_sub(self.problem.room[op]);
             let mut movable: Vec<usize> = self.residents(&state).filter(|&b| !is_operand(b)).collect();
             movable.sort_by_key(|&b| std::cmp::Reverse(self.problem.sizes[b]));
             let mut choices = Choices::new(&self.problem.sizes, &movable, missing);
@@ -270,7 +324,7 @@ impl<'a> Search<'a> {
                 }
                 self.run(&mut next, op);
                 self.run_free_ops(&mut next);
-                self.add(next);
+                self.add(next, Some(at), choice);
                 if self.generated >= limit {
                     // What was not added is no nearer than this state, whose distance is the bound.
                     self.queue.entry(state.distance).or_default().push(at);

@@ -2,7 +2,11 @@
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use proptest::prelude::*;
-use spillbench_core::{Bytes, Graph, GraphBuilder, Hardware, Machine};
+use spillbench_bounds::model::models;
+use spillbench_bounds::{CacheModel, Cover};
+use spillbench_core::graph::NodeKind;
+use spillbench_core::index::NodeIx;
+use spillbench_core::{Bytes, Graph, GraphBuilder, Hardware, Machine, Schedule};
 use std::path::{Path, PathBuf};
 
 /// How large random graphs are.
@@ -84,4 +88,60 @@ pub fn data() -> Option<PathBuf> {
         eprintln!("skipped: no cpmcm2025a under {} (set SPILLBENCH_DATA)", dir.display());
     }
     there.then_some(dir)
+}
+
+/// Calls `visit` with every topological order of all nodes in which cache nodes stand where they
+/// must: `ALLOC`s first, `FREE`s last. Edges of these graphs join ops only.
+fn each_order(graph: &Graph, visit: &mut dyn FnMut(Vec<NodeIx>)) {
+    let nodes = |wanted: fn(NodeKind) -> bool| graph.nodes().filter(move |&n| wanted(graph.kind(n)));
+    let mut placed: Vec<NodeIx> = nodes(|k| matches!(k, NodeKind::Alloc(_))).collect();
+    let ops: Vec<NodeIx> = nodes(|k| k == NodeKind::Op).collect();
+    let frees: Vec<NodeIx> = nodes(|k| matches!(k, NodeKind::Free(_))).collect();
+    fn go(
+        graph: &Graph,
+        ops: &[NodeIx],
+        frees: &[NodeIx],
+        placed: &mut Vec<NodeIx>,
+        visit: &mut dyn FnMut(Vec<NodeIx>),
+    ) {
+        let next: Vec<NodeIx> = ops.iter().copied().filter(|op| !placed.contains(op)).collect();
+        if next.is_empty() {
+            visit(placed.iter().chain(frees).copied().collect());
+        }
+        for op in next {
+            if graph.predecessors(op).iter().all(|p| placed.contains(p)) {
+                placed.push(op);
+                go(graph, ops, frees, placed, visit);
+                placed.pop();
+            }
+        }
+    }
+    go(graph, &ops, &frees, &mut placed, visit);
+}
+
+/// The least cost over all choices of gaps: every gap is kept or given up.
+fn least(model: &CacheModel, from: usize, kept: &mut Vec<usize>) -> u64 {
+    let Some(gap) = model.gaps.get(from) else { return 0 };
+    let mut best = gap.cost.0 + least(model, from + 1, kept);
+    let fits = |t: usize| {
+        let over = kept.iter().map(|&k| &model.gaps[k]).filter(|g| (g.first..g.end).contains(&t));
+        over.map(|g| g.size.0).sum::<u64>() + gap.size.0 <= model.room(t).0
+    };
+    if (gap.first..gap.end).all(fits) {
+        kept.push(from);
+        best = best.min(least(model, from + 1, kept));
+        kept.pop();
+    }
+    best
+}
+
+/// The least movement over all orders, capacity counted in bytes.
+pub fn by_trial(graph: &Graph, machine: &Machine) -> u64 {
+    let mut best = u64::MAX;
+    each_order(graph, &mut |order| {
+        let schedule = Schedule::from_nodes(graph, order).unwrap();
+        let models = models(graph, machine, &schedule, Cover::OpOrder).unwrap();
+        best = best.min(models.iter().map(|m| least(m, 0, &mut Vec::new())).sum());
+    });
+    best
 }
