@@ -168,6 +168,11 @@ fn what_is_no_certificate_is_refused_on_one_screen() {
     };
     assert!(refuse(sets(r#"{"cache":"UB","buffers":[0,0],"bound":9}"#).as_bytes()).contains("buffer 0"));
     assert!(refuse(sets(r#"{"cache":"UB","buffers":[7],"bound":9}"#).as_bytes()).contains("buffer 7"));
+    let shared = |share: &str| sets(&format!(r#"{{"cache":"UB","buffers":[0],"shares":[{share}],"bound":9}}"#));
+    assert!(refuse(shared("9").as_bytes()).contains("shares of buffer 0 add up to more than its spill costs, 6"));
+    assert!(refuse(shared("1,1").as_bytes()).contains("has 2 shares"));
+    place.put("shared.json", shared("6"));
+    assert_eq!(place.run(&line("shared.json")).status, 0);
     place.put("sets.json", sets(r#"{"cache":"UB","buffers":[0,1],"bound":0}"#));
     assert_eq!(place.run(&line("sets.json")).status, 0);
     assert!(place.refused(&line("absent.json")).contains("absent.json"));
@@ -315,6 +320,8 @@ fn options_that_cannot_be_kept_are_refused_before_any_search() {
     assert!(exact.contains("an exact search does not keep to reservations"), "{exact}");
     let time = place.refused("bound example.json --covers every-order --time 5s");
     assert!(time.contains("limited in states, not in time\nhelp: give --nodes N"), "{time}");
+    let spills = place.refused("bound example.json --spills-of plans");
+    assert!(spills.contains("give --covers every-order"), "{spills}");
     let time = place.refused("bound example.json --time 5s");
     assert!(time.contains("nothing is searched"), "{time}");
     let taken = place.refused("bound example.json --certificate .");

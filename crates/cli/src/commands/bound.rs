@@ -4,7 +4,7 @@ mod shares;
 
 use crate::analysis::least::{Least, least};
 use crate::analysis::run::{Verdict, milliseconds};
-use crate::args::{GraphArgs, HardwareArgs, ScheduleArgs, parse_time};
+use crate::args::{GraphArgs, HardwareArgs, PlanFilesArgs, ScheduleArgs, parse_time};
 use crate::commands::plan;
 use crate::console::{Console, Outcome};
 use crate::error::CliError;
@@ -15,11 +15,11 @@ use crate::write::OneFile;
 use clap::Args;
 use shares::{Bounded, CacheShare, Found, grid_cache};
 use spillbench_bounds::certify::DEFAULT_STATES;
-use spillbench_bounds::{Bound, BoundKind, Cover, Limits, OrdersBound, across_orders, bound, pack};
+use spillbench_bounds::{Bound, BoundKind, Cover, Limits, OrdersBound, across_orders_near, bound, pack};
 use spillbench_core::formats::output::FileSet;
 use spillbench_core::formats::plan_json::PlanDocument;
 use spillbench_core::plan::ExactSettings;
-use spillbench_core::{Bytes, Hardware, Machine, Schedule, Shown};
+use spillbench_core::{BufId, Bytes, Hardware, Machine, Schedule, Shown};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -31,13 +31,15 @@ const EXACT_NODES: u64 = 1_000_000;
 #[command(after_help = "Examples:\n  \
     spillbench bound Conv_Case0.json --normalize memory --certificate conv.json\n  \
     spillbench bound Conv_Case0.json --covers every-order\n  \
+    spillbench bound Conv_Case0.json --covers every-order --spills-of plans/\n  \
     spillbench bound FlashAttention_Case0.json --exact --time 5m --out plans/\n\n\
     A bound holds for the plans it covers: schedule (all nodes stay where the schedule has them),\n\
     op-order or ops (the ops keep their order, ALLOC and FREE may move), every-order or orders (every\n\
     plan of the graph). The first two are minimum-cost flows; the last solves sets of buffers over all\n\
-    orders, and has its certificate evaluated as `certify` does, with 10,000,000 states for a set or twice\n\
-    those of --nodes: what is told is what that proves. Of a set at the limit of states, certify with more\n\
-    --states may prove more. --exact searches the least movement of a plan that keeps the schedule, beside\n\
+    orders, which share out what a spill of a buffer costs, adds up what they need, and has its\n\
+    certificate evaluated as `certify` does, with 10,000,000 states for a set or twice those of --nodes:\n\
+    what is told is what that proves. Of a set at the limit of states, certify with more --states may\n\
+    prove more. --exact searches the least movement of a plan that keeps the schedule, beside\n\
     the plans of all heuristics.\n\n\
     Exit status: 0 when there is a bound, and with --exact a plan, whether it is proven or the limit came\n\
     first (the output says which); 1 when that plan turns out not to be valid (a defect), 2 when something\n\
@@ -52,9 +54,13 @@ pub struct BoundArgs {
     #[arg(long)]
     exact: bool,
     /// Search nodes at most; with every-order, states of the search for sets [default: 1,000,000 nodes without --time;
-    /// 60,000,000 states, which may take minutes]
+    /// 60,000,000 states, which may take minutes, and a quarter more for sharing]
     #[arg(long, value_name = "N", visible_alias = "states", alias = "limit-nodes")]
     nodes: Option<u64>,
+    /// With every-order, look for sets also where ops use what this plan spills: a directory or a plan
+    /// document
+    #[arg(long, value_name = "PLAN")]
+    spills_of: Option<PathBuf>,
     /// How long --exact may search, such as 500ms, 60s or 5m
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     time: Option<Duration>,
@@ -98,11 +104,12 @@ impl BoundArgs {
         let task = resolve::task(&self.graph, console)?;
         let machine = resolve::machine(&task, &hardware)?;
         let schedule = resolve::schedule(&self.schedule, &task, Some(&machine), console)?;
+        let spilled = self.spilled(&task, console)?;
         let outputs = Outputs::new().file("--certificate", self.certificate.as_deref());
         outputs.plan("--out", self.out.as_deref(), &task.name).check()?;
         report::note_reservations(&task.graph, &machine, cover, console);
         let started = Instant::now();
-        let found = self.bound((&task, &machine, &schedule), cover, &hardware, console)?;
+        let found = self.bound((&task, &machine, &schedule), (cover, &spilled), &hardware, console)?;
         let least = match &found {
             Found::Flow(flow) if self.exact => {
                 Some(self.search((&task, &machine, &schedule), flow, &hardware, console)?)
@@ -151,6 +158,10 @@ impl BoundArgs {
             let what = "--nodes limits a search, and nothing is searched";
             return Err(CliError::usage(what, "give --exact or --covers every-order, or leave --nodes out"));
         }
+        if self.spills_of.is_some() && cover != Cover::EveryOrder {
+            let what = "--spills-of says where to look for sets of buffers, and none are looked for";
+            return Err(CliError::usage(what, "give --covers every-order, or leave --spills-of out"));
+        }
         if self.time.is_some() && !self.exact {
             let (what, help) = match cover {
                 Cover::EveryOrder => ("a bound over every order is limited in states, not in time", "give --nodes N"),
@@ -161,10 +172,18 @@ impl BoundArgs {
         Ok(())
     }
 
+    /// What the plan of --spills-of spills.
+    fn spilled(&self, task: &Task, console: &Console) -> Result<Vec<BufId>, CliError> {
+        let Some(plan) = self.spills_of.clone() else { return Ok(Vec::new()) };
+        let args = PlanFilesArgs { plan: Some(plan), schedule: None, memory: None, spill: None };
+        let source = resolve::plan_files(&args, &task.name, console)?;
+        Ok(source.plan.spills.iter().map(|spill| spill.buf).collect())
+    }
+
     fn bound(
         &self,
         (task, machine, schedule): (&Task, &Machine, &Schedule),
-        cover: Cover,
+        (cover, spilled): (Cover, &[BufId]),
         hardware: &Hardware,
         console: &Console,
     ) -> Result<Found, CliError> {
@@ -172,7 +191,7 @@ impl BoundArgs {
             let _progress = console.long_progress("bounding over all orders (--nodes N limits the states)");
             let mut limits = Limits::default();
             limits.states = self.nodes.unwrap_or(limits.states);
-            let found = across_orders(&task.graph, machine, &limits)
+            let found = across_orders_near(&task.graph, machine, &limits, spilled)
                 .map_err(|e| resolve::run_error(task, hardware, e.into()))?;
             // What is told is what `certify` finds by default, unless few states are asked for.
             let states = DEFAULT_STATES.min(limits.states.saturating_mul(2));
