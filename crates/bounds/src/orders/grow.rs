@@ -41,8 +41,10 @@ const SMALLEST_PART: u64 = 64;
 
 /// This part of the states of all searches is there once more for sharing.
 const SHARING_PART: u64 = 4;
-/// A set gives back what costs no more than this many times the states that it took itself.
+/// Finding out what a set does not need takes no more than this many times its own states, and is left
+/// where there are fewer than so many times.
 const REDUCING: u64 = 12;
+const REDUCING_FEWEST: u64 = 4;
 /// States of reducing a set that took next to none.
 const REDUCING_LEAST: u64 = 20_000;
 
@@ -146,7 +148,8 @@ impl Grower<'_> {
     /// Reduces the shares of a set, those of buffers that are used furthest apart first, as most other
     /// windows can use them.
     fn give_back(&mut self, set: &mut Set, freed: &mut TiVec<BufIx, bool>) {
-        if !set.found.optimal {
+        let spare = self.budget.saturating_sub(self.spent);
+        if !set.found.optimal || set.found.states.saturating_mul(REDUCING_FEWEST) > spare {
             return;
         }
         let task = self.task;
@@ -158,8 +161,7 @@ impl Grower<'_> {
         shares.sort_by_key(|s| (Reverse(span(s.0)), s.0));
         let before: Vec<(BufIx, u64)> = shares.clone();
         let per_trial = set.found.states.saturating_mul(2).max(REDUCING_LEAST);
-        let budget =
-            (set.found.states.saturating_mul(REDUCING).max(REDUCING_LEAST)).min(self.budget.saturating_sub(self.spent));
+        let budget = set.found.states.saturating_mul(REDUCING).max(REDUCING_LEAST).min(spare);
         let problem = (task.graph, task.machine, &self.order);
         let mut saturation = Saturation::new(problem, set.found.bound, per_trial, budget);
         saturation.reduce(&mut shares);
