@@ -23,7 +23,7 @@
 //!   spill costs in it, `{"cache": "L1", "buffers": [4, 7], "shares": [128, 64], "bound": 64}`; without
 //!   them, and in certificates of before there were any, it has the whole cost of all its buffers. The
 //!   shares of a buffer in all sets add up to no more than its spill costs. Beside the sets it may list
-//!   grids of accumulations with a price of their products (see [`crate::grid`]), which have the whole
+//!   grids of accumulations with prices of their products (see [`crate::grid`]), which have the whole
 //!   cost of their buffers. It speaks of every order.
 //!
 //! Whatever the numbers in it, a certificate proves a true bound or is refused; a wrong one proves
@@ -112,7 +112,7 @@ pub struct BufferSet {
     pub bound: Bytes,
 }
 
-/// A grid of accumulations and a price of its products; see [`crate::grid`].
+/// A grid of accumulations and prices of its products; see [`crate::grid`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
@@ -124,6 +124,9 @@ pub struct Grid {
     pub accumulators: Vec<BufId>,
     /// Numerator and denominator of the price of a product, in bytes of movement.
     pub price: (u64, u64),
+    /// More such prices: whatever the number of arrivals, the price that proves most of it counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_prices: Vec<(u64, u64)>,
     /// The most arrivals of accumulators that a window is given.
     pub window: u64,
     /// What the writer claims for the grid. Not part of the proof.

@@ -1,4 +1,4 @@
-//! Evaluates grids of accumulations again, from their lists of buffers and the price alone.
+//! Evaluates grids of accumulations again, from their lists of buffers and the prices alone.
 //!
 //! The proof stands in [`crate::grid`]. An op counts as a product when it uses one listed accumulator
 //! and gets one listed row and one listed column, each in one way; any other op is passed over, which
@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_BYTES: u128 = 1 << 60;
 const MOST_NUMERATOR: u64 = 1 << 40;
 const MOST_DENOMINATOR: u64 = 1 << 20;
+/// Further prices are passed over.
+const MOST_PRICES: usize = 12;
 /// Wider windows are not tried, nor more ways to end one.
 const WIDEST: u64 = 1024;
 const STEPS: u64 = 100_000_000;
@@ -46,7 +48,9 @@ pub(super) fn evaluate(
         let products = products(graph, roles, listed);
         let Some(first) = products.first() else { continue };
         let cache = graph.buf(first.sum).cache;
-        shares.push((cache, value(graph, machine, &products, grid.price, grid.window).unwrap_or(0)));
+        let prices: Vec<(u64, u64)> = std::iter::once(grid.price).chain(grid.more_prices.iter().copied()).collect();
+        let known = prices.len().min(MOST_PRICES);
+        shares.push((cache, value(graph, machine, &products, &prices[..known], grid.window).unwrap_or(0)));
     }
     Ok(shares)
 }
@@ -154,8 +158,8 @@ fn layers(products: &[Product]) -> BTreeMap<BufIx, BufIx> {
 }
 
 /// What is proven; `None` where a number is too large or nothing limits the plan.
-fn value(graph: &Graph, machine: &Machine, products: &[Product], price: (u64, u64), window: u64) -> Option<u64> {
-    if price.0 > MOST_NUMERATOR || price.1 > MOST_DENOMINATOR || price.1 == 0 {
+fn value(graph: &Graph, machine: &Machine, products: &[Product], prices: &[(u64, u64)], window: u64) -> Option<u64> {
+    if prices.iter().any(|p| p.0 > MOST_NUMERATOR || p.1 > MOST_DENOMINATOR || p.1 == 0) {
         return None;
     }
     let sums = tally(products.iter().map(|p| p.sum));
@@ -177,24 +181,29 @@ fn value(graph: &Graph, machine: &Machine, products: &[Product], price: (u64, u6
     let in_layer = |i: usize| largest(&tally(side(i).collect::<BTreeSet<_>>().into_iter().map(|b| layers[&b])));
     let capacity = machine.cache(graph.buf(products.first()?.sum).cache).capacity.0;
     let smallest = sums.keys().map(|&b| graph.buf(b).size.0).min()?;
-    let account = Account {
-        worth: i128::from(price.0),
-        unit: i128::from(price.1),
-        layers: layers.values().collect::<BTreeSet<_>>().len() as i128,
-        sides: [in_layer(0), in_layer(1)],
-        costs: [side(0).map(|b| cost[&b]).min()?, side(1).map(|b| cost[&b]).min()?],
-        of_pair: largest(&tally(products.iter().map(|p| (p.sides[0].0, p.sides[1].0)))),
-        of_sum_in_layer: largest(&tally(products.iter().map(|p| (p.sum, layers[&p.sides[0].0])))),
+    let layer_count = layers.values().collect::<BTreeSet<_>>().len() as i128;
+    let sides = [in_layer(0), in_layer(1)];
+    let costs = [side(0).map(|b| cost[&b]).min()?, side(1).map(|b| cost[&b]).min()?];
+    let of_pair = largest(&tally(products.iter().map(|p| (p.sides[0].0, p.sides[1].0))));
+    let of_sum_in_layer = largest(&tally(products.iter().map(|p| (p.sum, layers[&p.sides[0].0]))));
+    let first: i128 = cost.values().map(|&c| i128::from(c)).sum();
+    let account = |&(worth, unit): &(u64, u64)| Account {
+        worth: i128::from(worth),
+        unit: i128::from(unit),
+        layers: layer_count,
+        sides,
+        costs,
+        of_pair,
+        of_sum_in_layer,
         of_sum: largest(&sums),
         sums: sums.len() as u64,
-        cut: i128::from(price.1) * i128::from(value) + i128::from(price.0) * i128::from(straddling),
+        cut: i128::from(unit) * i128::from(value) + i128::from(worth) * i128::from(straddling),
         beside: (capacity / smallest).max(1) - 1,
-        back: i128::from(price.1) * i128::from(sums.keys().map(|&b| movement(b)).min()?),
-        start: i128::from(price.0) * products.len() as i128
-            - i128::from(price.1) * cost.values().map(|&c| i128::from(c)).sum::<i128>(),
+        start: i128::from(worth) * products.len() as i128 - i128::from(unit) * first,
     };
-    let least = account.least_movement(window.min(WIDEST)).unsigned_abs();
-    let bytes = u64::try_from(least.div_ceil(price.1.into())).ok()?;
+    let back = sums.keys().map(|&b| movement(b)).min()?;
+    let accounts: Vec<Account> = prices.iter().map(account).collect();
+    let bytes = u64::try_from(least_movement(&accounts, back, window.min(WIDEST))).ok()?;
     let unit = buffers.iter().map(|&b| movement(b)).fold(0, common).max(1);
     bytes.checked_next_multiple_of(unit)
 }
@@ -247,7 +256,6 @@ struct Account {
     sums: u64,
     cut: i128,
     beside: u64,
-    back: i128,
     start: i128,
 }
 
@@ -273,32 +281,60 @@ impl Account {
         self.worth * i128::from(self.of_sum) * i128::from(count)
     }
 
-    /// The least movement over all numbers of arrivals.
-    fn least_movement(&self, window: u64) -> i128 {
+    /// What windows lose at most, by their number of arrivals: the first from none on, others from one.
+    fn losses(&self, window: u64) -> (Vec<i128>, Vec<i128>) {
         let beside = self.beside.min(WIDEST);
         let gains: Vec<i128> = (0..=window + beside).map(|c| self.gain(c).min(self.at_most(c))).collect();
         let lose = |w: u64| match self.beside {
             b if b > WIDEST => self.at_most(w.saturating_add(b).min(self.sums)),
             b => (self.cut + gains[(w + b) as usize]).min(self.at_most(w + b)),
         };
-        let later: Vec<i128> = (1..=window).map(lose).collect();
-        // The least loss of windows that end with an arrival, by its number.
-        let mut loss = vec![0i128];
-        let mut least: Option<i128> = None;
-        for arrivals in 1u64.. {
-            let back = self.back * i128::from(arrivals.saturating_sub(self.sums));
-            let enough = arrivals > self.sums && least.is_some_and(|l| l <= back);
-            if enough || arrivals.saturating_mul(window + 1) > STEPS {
-                return least.map_or(0, |l| l.min(back)).max(0);
-            }
-            let before = loss.iter().rev().zip(&later).take(arrivals as usize - 1).map(|(l, w)| l + w);
-            let alone = gains.get(arrivals as usize).copied();
-            loss.push(before.chain(alone).min().unwrap_or(self.at_most(self.sums.max(arrivals))));
-            if arrivals >= self.sums {
-                let now = back + (self.start - loss[arrivals as usize]).max(0);
-                least = Some(least.map_or(now, |l| l.min(now)));
-            }
-        }
-        0
+        let later = (1..=window).map(lose).collect();
+        (gains, later)
     }
+}
+
+/// A price on its way through the numbers of arrivals.
+struct Way<'a> {
+    account: &'a Account,
+    first: Vec<i128>,
+    later: Vec<i128>,
+    /// The least loss of windows that end with an arrival, by its number.
+    loss: Vec<i128>,
+}
+
+impl Way<'_> {
+    /// The bytes that rows and columns move at least with one arrival more.
+    fn next(&mut self) -> u128 {
+        let arrivals = self.loss.len();
+        let before = self.loss.iter().rev().zip(&self.later).take(arrivals - 1).map(|(l, w)| l + w);
+        let alone = self.first.get(arrivals).copied();
+        let all = self.account.at_most(self.account.sums.max(arrivals as u64));
+        let loss = before.chain(alone).min().unwrap_or(all);
+        self.loss.push(loss);
+        (self.account.start - loss).max(0).unsigned_abs().div_ceil(self.account.unit.unsigned_abs())
+    }
+}
+
+/// The least movement over all numbers of arrivals, of which the account that shows most tells.
+fn least_movement(accounts: &[Account], back: u64, window: u64) -> u128 {
+    let way = |account| {
+        let (first, later) = Account::losses(account, window);
+        Way { account, first, later, loss: vec![0] }
+    };
+    let mut ways: Vec<Way<'_>> = accounts.iter().map(way).collect();
+    let sums = accounts.first().map_or(0, |a| a.sums);
+    let mut least: Option<u128> = None;
+    for arrivals in 1u64.. {
+        let back = u128::from(back) * u128::from(arrivals.saturating_sub(sums));
+        let enough = arrivals > sums && least.is_some_and(|l| l <= back);
+        if enough || arrivals.saturating_mul(window + 1) > STEPS {
+            return least.map_or(0, |l| l.min(back));
+        }
+        let most = ways.iter_mut().map(Way::next).max().unwrap_or(0);
+        if arrivals >= sums {
+            least = Some(least.map_or(back + most, |l| l.min(back + most)));
+        }
+    }
+    0
 }

@@ -46,7 +46,9 @@
 //! `min(Q·γ(w_0), λ·D·w_0) + Σ_{t≥1} min(V + λ·s + Q·γ(w_t + a), λ·D·(w_t + a))`,
 //!
 //! and the bound is the least of this over `E ≥ N`, rounded up to a multiple of what all spills are
-//! multiples of. Only spills of the grid's buffers are counted, so it adds to what other buffers prove.
+//! multiples of. Any price holds for any `E`, so that of several prices the one counts, for each `E`, that
+//! proves most: few arrivals are long stays of accumulators, for which a high price is right, many are
+//! short ones that ask for a low price. Only spills of the grid's buffers are counted, so it adds to what other buffers prove.
 //!
 //! The windows are those of Hong and Kung, "I/O Complexity: The Red-Blue Pebble Game", STOC 1981, but
 //! cut by accumulators, as these are what is scarce; `λ` is the dual price of spreading the products
@@ -116,6 +118,7 @@ fn prove(graph: &Graph, machine: &Machine, products: &[find::Product]) -> Option
         columns: ids(|p| p.column),
         accumulators: ids(|p| p.accumulator),
         price: best.price,
+        more_prices: best.more_prices,
         window: best.window,
         bound: Bytes(best.bound),
     };

@@ -1,4 +1,4 @@
-//! What the windows of a grid prove, and the price of a product that proves most.
+//! What the windows of a grid prove, and the prices of a product that prove most together.
 
 use super::figures::Figures;
 
@@ -8,22 +8,24 @@ const STEPS: u64 = 20_000_000;
 /// Rows of a layer beyond which prices are not tried.
 const MOST_SIDES: u64 = 64;
 /// Prices that are tried in full, the best by a first estimate.
-const TRIED: usize = 6;
+const TRIED: usize = 12;
 /// Prices with a larger numerator or denominator are not tried.
 const MOST_NUMERATOR: u64 = 1 << 40;
 const MOST_DENOMINATOR: u64 = 1 << 20;
 
-/// A price of a product and what it proves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Prices of a product and what they prove.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Best {
     pub bound: u64,
-    /// Numerator and denominator of the price, in bytes.
+    /// Numerator and denominator of the price that proves most by itself, in bytes.
     pub price: (u64, u64),
+    /// Those that prove more of some numbers of arrivals.
+    pub more_prices: Vec<(u64, u64)>,
     /// The most arrivals of a window.
     pub window: u64,
 }
 
-/// The price that proves most; `None` if none proves anything.
+/// The prices that prove most; `None` if none proves anything.
 pub(super) fn best(figures: &Figures) -> Option<Best> {
     let window = WIDEST.min(figures.accumulators).min((STEPS / figures.accumulators.max(1)).max(8));
     let mut prices: Vec<(i128, (u64, u64))> = prices(figures)
@@ -35,9 +37,22 @@ pub(super) fn best(figures: &Figures) -> Option<Best> {
         })
         .collect();
     prices.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    let tried = prices.into_iter().take(TRIED).filter(|p| p.0 > 0);
-    let proven = tried.map(|(_, price)| Best { bound: proven(figures, price, window), price, window });
-    proven.filter(|b| b.bound > 0).max_by(|a, b| a.bound.cmp(&b.bound).then(b.price.cmp(&a.price)))
+    let tried: Vec<(u64, u64)> = prices.into_iter().take(TRIED).filter(|p| p.0 > 0).map(|p| p.1).collect();
+    let curves = Curves::new(figures, &tried, window);
+    let mut kept: Vec<usize> = (0..tried.len()).collect();
+    kept.sort_by(|&a, &b| curves.least(&[b]).cmp(&curves.least(&[a])).then(tried[a].cmp(&tried[b])));
+    let least = curves.least(&kept);
+    // What proves least by itself is the first to go, if the others do without.
+    for at in (1..kept.len()).rev() {
+        let without: Vec<usize> = kept.iter().copied().filter(|&i| i != kept[at]).collect();
+        if curves.least(&without) == least {
+            kept = without;
+        }
+    }
+    let bound = least.checked_next_multiple_of(figures.grain).unwrap_or(0);
+    let (first, more) = kept.split_first()?;
+    let more_prices = more.iter().map(|&i| tried[i]).collect();
+    (bound > 0).then(|| Best { bound, price: tried[*first], more_prices, window })
 }
 
 /// The prices at which blocks of `x` rows and `y` columns just pay for themselves: between such
@@ -131,31 +146,50 @@ fn gain(f: &Figures, price: (u64, u64), c: u64) -> i128 {
     sides.map(|(x, y)| at(x, y)).max().unwrap_or(0).max(0)
 }
 
-/// What a price proves, windows having at most `window` arrivals.
-fn proven(f: &Figures, price: (u64, u64), window: u64) -> u64 {
-    let losses = Losses::new(f, price, window);
-    let (worth, unit) = (worth(f, price), i128::from(price.1));
-    let reload = i128::from(f.reload) * unit;
-    // The least loss by number of arrivals, and the least movement by any number so far.
-    let mut least: Vec<i128> = vec![0];
-    let mut movement: Option<i128> = None;
-    for arrivals in 1.. {
-        let back = reload * i128::from(arrivals as u64 - f.accumulators.min(arrivals as u64));
-        let is_over = arrivals as u64 > f.accumulators && movement.is_some_and(|m| back >= m);
-        if is_over || arrivals as u64 * window > 2 * STEPS {
-            // More arrivals cost at least this.
-            movement = Some(movement.map_or(0, |m| m.min(back)));
-            break;
+/// What prices prove for every number of arrivals from that of the accumulators on, in bytes.
+struct Curves {
+    of: Vec<Vec<u64>>,
+    /// What any larger number of arrivals moves at least.
+    beyond: u64,
+}
+
+impl Curves {
+    /// Windows have at most `window` arrivals.
+    fn new(f: &Figures, prices: &[(u64, u64)], window: u64) -> Self {
+        let losses: Vec<Losses> = prices.iter().map(|&price| Losses::new(f, price, window)).collect();
+        // The least loss by number of arrivals.
+        let mut least: Vec<Vec<i128>> = vec![vec![0]; prices.len()];
+        let mut of = vec![Vec::new(); prices.len()];
+        let mut movement = u64::MAX;
+        for arrivals in 1u64.. {
+            let back = f.reload.saturating_mul(arrivals - f.accumulators.min(arrivals));
+            let is_over = arrivals > f.accumulators && back >= movement;
+            if is_over || arrivals * window > 2 * STEPS {
+                return Self { of, beyond: back };
+            }
+            for (losses, least) in losses.iter().zip(&mut least) {
+                let cut = (1..losses.later.len()).take_while(|&w| w < least.len());
+                let cut = cut.map(|w| least[least.len() - w] + losses.later[w]).min();
+                let whole = losses.first.get(arrivals as usize).copied();
+                least.push(cut.into_iter().chain(whole).min().unwrap_or(i128::MAX / 4));
+            }
+            if arrivals >= f.accumulators {
+                for ((least, &price), curve) in least.iter().zip(prices).zip(&mut of) {
+                    let paid = (worth(f, price) - least[arrivals as usize]).max(0).unsigned_abs();
+                    let bytes = paid.div_ceil(u128::from(price.1));
+                    curve.push(back.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX)));
+                }
+                let most = of.iter().filter_map(|curve: &Vec<u64>| curve.last().copied()).max();
+                movement = movement.min(most.unwrap_or(0));
+            }
         }
-        let cut = (1..=arrivals.min(losses.later.len() - 1)).filter(|w| arrivals > *w);
-        let cut = cut.map(|w| least[arrivals - w] + losses.later[w]).min();
-        let whole = losses.first.get(arrivals).copied();
-        least.push(cut.into_iter().chain(whole).min().unwrap_or(i128::MAX / 4));
-        if arrivals as u64 >= f.accumulators {
-            let now = back + (worth - least[arrivals]).max(0);
-            movement = Some(movement.map_or(now, |m| m.min(now)));
-        }
+        Self { of, beyond: 0 }
     }
-    let bytes = movement.unwrap_or(0).max(0).unsigned_abs().div_ceil(unit.unsigned_abs());
-    u64::try_from(bytes).unwrap_or(u64::MAX).checked_next_multiple_of(f.grain).unwrap_or(0)
+
+    /// The least that any number of arrivals moves, by some of the prices.
+    fn least(&self, prices: &[usize]) -> u64 {
+        let numbers = self.of.first().map_or(0, Vec::len);
+        let most = |at: usize| prices.iter().map(|&i| self.of[i][at]).max().unwrap_or(0);
+        (0..numbers).map(most).min().unwrap_or(0).min(self.beyond)
+    }
 }
