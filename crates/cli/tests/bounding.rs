@@ -314,6 +314,17 @@ fn public_graphs_have_the_known_bounds() {
 }
 
 #[test]
+fn a_bound_over_every_order_looks_where_a_plan_spills() {
+    let place = worked_example();
+    place.good("plan example.json --schedule s.txt --out plans --quiet");
+    let line = "example.json --covers every-order --certificate c.json --json";
+    let found = json(&place.good(&format!("bound {line} --spills-of plans")));
+    // Another order, with node 2 behind node 5, comes by without a spill.
+    assert_eq!((&found["bound"], &found["sets"]), (&Value::from(0), &Value::from(Vec::<Value>::new())));
+    assert!(place.refused(&format!("bound {line} --spills-of absent")).contains("absent"));
+}
+
+#[test]
 fn options_that_cannot_be_kept_are_refused_before_any_search() {
     let place = worked_example();
     let exact = place.refused("bound example.json --schedule s.txt --exact --reserve UB:1@1..6");

@@ -277,8 +277,9 @@ fn set_grid(task: &Task, bound: &OrdersBound) -> Grid {
     let mut grid = Grid::new(&["<cache", "buffers", "states", "bound", "<"]);
     for s in &bound.sets {
         let solved = if s.optimal { "optimal over all orders" } else { "at the limit of states" };
+        let shared = if s.shares.is_some() { ", sharing costs" } else { "" };
         let numbers = [grouped(s.buffers.len() as u64), grouped(s.states), grouped(s.bound)];
-        grid.row(std::iter::once(s.cache.clone()).chain(numbers).chain([solved.to_owned()]));
+        grid.row(std::iter::once(s.cache.clone()).chain(numbers).chain([format!("{solved}{shared}")]));
     }
     for g in &bound.grids {
         let what = format!("windows over a grid of {}", count(g.products, "product"));

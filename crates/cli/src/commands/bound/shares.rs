@@ -38,6 +38,8 @@ pub(super) struct CacheShare<'a> {
 struct SetShare<'a> {
     cache: &'a str,
     buffers: usize,
+    /// Whether a spill costs less here than in all, since other sets have the rest.
+    shared: bool,
     bound: Bytes,
     optimal: bool,
     states: u64,
@@ -142,6 +144,7 @@ impl<'a> Bounded<'a> {
                 let share = |s: &'a spillbench_bounds::SetBound| SetShare {
                     cache: &s.cache,
                     buffers: s.buffers.len(),
+                    shared: s.shares.is_some(),
                     bound: s.bound,
                     optimal: s.optimal,
                     states: s.states,
