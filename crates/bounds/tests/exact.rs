@@ -119,12 +119,10 @@ proptest! {
     }
 }
 
-/// At no moment are more than 7 bytes live, yet there are no offsets within 7: bytes cost nothing,
-/// contiguous addresses do.
-#[test]
-fn fragmentation_is_paid_for() {
+/// Seven buffers in UB, which holds 7. At no moment are more than 7 bytes live, yet there are no
+/// offsets within 7: bytes cost nothing, contiguous addresses do.
+fn fragmented(builder: &mut GraphBuilder) {
     let lives = [(3, 4, 3), (7, 10, 4), (3, 7, 3), (2, 6, 1), (6, 7, 3), (4, 8, 1), (1, 3, 4)];
-    let mut builder = GraphBuilder::new();
     for (buf, &(_, _, size)) in (0..).zip(&lives) {
         builder.alloc(buf, buf, size, "UB").free(1000 + buf, buf, size, "UB");
     }
@@ -139,17 +137,53 @@ fn fragmentation_is_paid_for() {
             builder.edge(op - 1, op);
         }
     }
+}
+
+fn with_ub(builder: GraphBuilder, capacity: u64) -> (Graph, Machine, Schedule) {
     let graph = builder.build().unwrap().0;
     let mut hardware = Hardware::default();
-    hardware.set_capacity("UB", Bytes(7)).unwrap();
+    hardware.set_capacity("UB", Bytes(capacity)).unwrap();
     let machine = Machine::resolve(&graph, &hardware).unwrap();
     let schedule = Schedule::default_for(&graph).normalized(&graph, Normalize::Memory);
+    (graph, machine, schedule)
+}
+
+#[test]
+fn fragmentation_is_paid_for() {
+    let mut builder = GraphBuilder::new();
+    fragmented(&mut builder);
+    let (graph, machine, schedule) = with_ub(builder, 7);
     let exact = exact(&graph, &machine, &schedule, Limits::nodes(100_000)).unwrap();
     assert_sound(&graph, &machine, &schedule, &exact);
     assert_eq!(bound(&graph, &machine, &schedule, Cover::Schedule).unwrap().value, Bytes(0));
     assert!(exact.is_optimal() && exact.per_cache[0].no_goods > 0);
     assert_eq!(exact.movement.0, brute_force(&graph, &schedule, 7));
     assert_eq!(exact.movement.0, 2);
+}
+
+/// Three generated buffers of 6, 5 and 5 bytes lie idle at once where an operand of 2 leaves 10 of 12
+/// bytes, and the first is used last. The two fives fit without it, so that 12 bytes move, and no six
+/// of the 16 bytes are cheaper by parts. With 7, 5 and 4 no gap but the 7 is enough, which moves 14,
+/// while six bytes of parts still move 12.
+#[test]
+fn whole_buffers_cost_what_parts_of_them_do_not() {
+    for (sizes, least, flow) in [([6, 5, 5], 12, 12), ([7, 5, 4], 14, 12)] {
+        let mut builder = GraphBuilder::new();
+        for (buf, &size) in (0..).zip(&sizes) {
+            builder.alloc(buf, buf, size, "UB").free(1000 + buf, buf, size, "UB");
+            builder.op(100 + buf, "ADD", "P", 1, &[buf]).op(200 + buf, "ADD", "P", 1, &[buf]);
+        }
+        builder.alloc(3, 3, 2, "UB").free(1003, 3, 2, "UB").op(150, "ADD", "P", 1, &[3]);
+        for (from, to) in [(100, 101), (101, 102), (102, 150), (150, 201), (201, 202), (202, 200)] {
+            builder.edge(from, to);
+        }
+        let (graph, machine, schedule) = with_ub(builder, 12);
+        let exact = exact(&graph, &machine, &schedule, Limits::nodes(1000)).unwrap();
+        assert_sound(&graph, &machine, &schedule, &exact);
+        assert_eq!(bound(&graph, &machine, &schedule, Cover::Schedule).unwrap().value, Bytes(flow));
+        assert_eq!((exact.movement.0, exact.bound.0), (least, least));
+        assert_eq!(exact.movement.0, brute_force(&graph, &schedule, 12));
+    }
 }
 
 #[test]
@@ -174,22 +208,14 @@ fn the_worked_example_of_the_specification_costs_twelve() {
 #[test]
 fn a_hard_cache_gets_what_an_easy_one_leaves() {
     let mut builder = GraphBuilder::new();
-    builder.alloc(0, 0, 6, "UB").op(1, "COPY_IN", "MTE2", 1, &[0]).alloc(2, 1, 6, "UB");
-    builder.op(3, "COPY_IN", "MTE2", 1, &[1]).op(4, "EXP", "VECTOR", 1, &[0]).free(5, 0, 6, "UB");
-    builder.op(6, "EXP", "VECTOR", 1, &[1]).free(7, 1, 6, "UB").alloc(8, 2, 1, "L1").free(9, 2, 1, "L1");
-    for (from, to) in [(0, 1), (1, 4), (4, 5), (2, 3), (3, 6), (6, 7), (8, 9)] {
-        builder.edge(from, to);
-    }
-    let graph = builder.build().unwrap().0;
-    let mut hardware = Hardware::default();
-    hardware.set_capacity("UB", Bytes(10)).unwrap();
-    let machine = Machine::resolve(&graph, &hardware).unwrap();
-    let schedule = Schedule::from_ids(&graph, &[0, 1, 2, 4, 5, 3, 6, 7, 8, 9].map(Id)).unwrap();
-    let alone = exact(&graph, &machine, &schedule, Limits::nodes(1000)).unwrap();
+    fragmented(&mut builder);
+    builder.alloc(8, 8, 1, "L1").free(9, 8, 1, "L1");
+    let (graph, machine, schedule) = with_ub(builder, 7);
+    let alone = exact(&graph, &machine, &schedule, Limits::nodes(100_000)).unwrap();
     assert!(alone.is_optimal() && alone.nodes > 2);
     // Half of the nodes is too little for UB; L1 takes none of the other half.
     let shared = exact(&graph, &machine, &schedule, Limits::nodes(alone.nodes + 2)).unwrap();
-    assert!(shared.is_optimal() && shared.nodes <= alone.nodes + 2, "{} and {}", alone.nodes, shared.nodes);
+    assert!(shared.is_optimal(), "{} and {}", alone.nodes, shared.nodes);
 }
 
 /// Values published elsewhere, where `SPILLBENCH_DATA` has the graphs.

@@ -7,13 +7,18 @@
 //! segments of each cache can be packed ([`crate::pack`]). A stretch over no step may be spilled too:
 //! it takes no room, but the buffer comes back elsewhere.
 //!
-//! Branch and bound over the stretches, best bound first. The bound of a node is the flow bound
-//! ([`crate::flow`]) in the room that its kept stretches leave and whole ones can fill; what packing alone forbids enters as
-//! *no-goods*, sets of stretches that cannot all be kept (the idea of logic-based Benders
-//! decomposition, Hooker and Ottosson, 2003).
+//! Branch and bound over the stretches, best bound first. A node is bounded by the flow bound
+//! ([`crate::flow`]) in the room that its kept stretches leave and whole ones can fill, then by the
+//! cheapest choice of whole stretches, which dynamic programming over the steps finds. That choice is
+//! packed: if it packs, the node is solved. What packing alone forbids enters as *no-goods*, sets of
+//! stretches that cannot all be kept (the idea of logic-based Benders decomposition, Hooker and
+//! Ottosson, 2003).
 
 mod emit;
+mod packing;
+mod relax;
 mod search;
+mod select;
 mod stretches;
 mod tighten;
 
@@ -36,7 +41,7 @@ pub struct Exact {
     pub bound: Bytes,
     /// The share of every cache of the graph, in its order.
     pub per_cache: Vec<ExactCache>,
-    /// Search nodes used, those of packing included.
+    /// Search nodes used, those of packing included; 32 states of choosing stretches count as one.
     pub nodes: u64,
 }
 

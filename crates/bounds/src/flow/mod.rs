@@ -61,7 +61,7 @@ pub fn flow_bound(model: &CacheModel) -> FlowBound {
 }
 
 /// The steps at which the gaps over them do not all fit.
-fn contended_steps(model: &CacheModel) -> Vec<usize> {
+pub(crate) fn contended_steps(model: &CacheModel) -> Vec<usize> {
     let mut change = vec![0i128; model.steps.len() + 1];
     for gap in &model.gaps {
         change[gap.first] += i128::from(gap.size.0);
