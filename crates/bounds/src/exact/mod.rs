@@ -12,13 +12,15 @@
 //! cheapest choice of whole stretches, which dynamic programming over the steps finds. That choice is
 //! packed: if it packs, the node is solved. What packing alone forbids enters as *no-goods*, sets of
 //! stretches that cannot all be kept (the idea of logic-based Benders decomposition, Hooker and
-//! Ottosson, 2003).
+//! Ottosson, 2003). Where packing takes long, it is gone on with in turn with a search for plans among
+//! choices that leave room.
 
 mod emit;
 mod packing;
 mod relax;
 mod search;
 mod select;
+mod squeeze;
 mod stretches;
 mod tighten;
 

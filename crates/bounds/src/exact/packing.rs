@@ -1,6 +1,6 @@
 //! Whether a choice of stretches can be packed, and what to make of it if not.
 
-use super::stretches::Stretches;
+use super::stretches::{Segment, Stretches};
 use crate::pack::{Budget, Packed, Verdict, pack_within};
 use std::cmp::Reverse;
 
@@ -38,13 +38,12 @@ impl Stretches {
         loop {
             let segments = self.segments(&keep);
             let capacity = self.model.capacity.0;
-            for (s, _) in segments.iter().zip(&offsets).filter(|(s, o)| **o + s.size.0 > capacity) {
-                let cheapest = (s.kept.0..s.kept.1).min_by_key(|&g| {
-                    let gap = &self.list[g];
-                    (gap.cost, Reverse(gap.end - gap.first.min(gap.end)))
-                });
-                cheapest.iter().for_each(|&g| keep[g] = false);
+            let too_high = segments.iter().zip(&offsets).filter(|(s, o)| **o + s.size.0 > capacity);
+            let spilled: Vec<usize> = too_high.filter_map(|(s, _)| self.cheapest_at(s, &keep)).collect();
+            if spilled.is_empty() {
+                return None;
             }
+            spilled.iter().for_each(|&g| keep[g] = false);
             let cost = self.cost(&keep);
             if cost >= below || budget.spent() {
                 return None;
@@ -56,6 +55,14 @@ impl Stretches {
             }
             offsets = best;
         }
+    }
+
+    /// The cheapest kept stretch of a segment, or, where it has none, over it.
+    fn cheapest_at(&self, s: &Segment, keep: &[bool]) -> Option<usize> {
+        let key =
+            |&g: &usize| (self.list[g].cost, Reverse(self.list[g].end - self.list[g].first.min(self.list[g].end)));
+        let over = |&g: &usize| keep[g] && self.list[g].first < s.end && s.first < self.list[g].end;
+        (s.kept.0..s.kept.1).min_by_key(key).or_else(|| (0..keep.len()).filter(over).min_by_key(key))
     }
 
     /// A set of kept stretches that cannot all be kept, made smaller by leaving out runs of it.

@@ -9,12 +9,16 @@ use super::stretches::Stretches;
 use super::tighten::{gcd, tighten};
 use crate::flow::flow_bound;
 use crate::model::CacheModel;
+use crate::pack::Budget;
 
 /// Sweeps over the steps: each is wider than the one before and must beat it.
 const WIDTHS: [usize; 3] = [64, 1024, 16_384];
 
 /// States that a sweep makes at most.
 const STATES: u64 = 1 << 20;
+
+/// So many states count as one node: they are that much quicker than those of packing.
+const STATES_PER_NODE: u64 = 32;
 
 /// What is decided of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +49,6 @@ pub(super) struct Chosen {
     pub bound: u64,
     /// Which stretches it keeps, and its cost; `None` where nothing better than asked was seen.
     pub best: Option<(u64, Vec<bool>)>,
-    /// States looked at.
-    pub states: u64,
 }
 
 impl Stretches {
@@ -57,7 +59,12 @@ impl Stretches {
 
     /// The flow bound in the room that kept stretches leave; `None` if they leave less than none.
     pub fn relax(&self, states: &[State], grain: u64) -> Option<Relaxed> {
-        let (list, model) = (&self.list, &self.model);
+        self.relax_in(&self.model, states, grain)
+    }
+
+    /// As [`Stretches::relax`] in the rooms of another model.
+    pub fn relax_in(&self, model: &CacheModel, states: &[State], grain: u64) -> Option<Relaxed> {
+        let list = &self.list;
         let mut rest = CacheModel { gaps: Vec::new(), ..model.clone() };
         let mut free = Vec::new();
         let mut decided = 0u64;
@@ -91,14 +98,15 @@ impl Stretches {
         Some(Relaxed { bound, dual, reduced, rest, free, prices: flow.prices, decided })
     }
 
-    /// The cheapest choice of whole stretches that costs less than `below`, as far as it is found.
-    pub fn choose(&self, states: &[State], relaxed: &Relaxed, below: u64) -> Chosen {
-        let mut chosen = Chosen { bound: relaxed.bound, best: None, states: 0 };
+    /// The cheapest choice of whole stretches that costs less than `below`, as far as it is found; a
+    /// `quick` one may miss it.
+    pub fn choose(&self, states: &[State], relaxed: &Relaxed, below: u64, quick: bool, budget: &mut Budget) -> Chosen {
+        let mut chosen = Chosen { bound: relaxed.bound, best: None };
         let mut below = below.saturating_sub(relaxed.decided);
-        for width in WIDTHS {
+        for &width in &WIDTHS[..if quick { 1 } else { WIDTHS.len() }] {
             let reach = Reach { width, states: STATES };
             let Some(found) = select(&relaxed.rest, &relaxed.prices, below, reach) else { break };
-            chosen.states += found.states;
+            charge(budget, found.states / STATES_PER_NODE);
             chosen.bound = chosen.bound.max(found.bound.saturating_add(relaxed.decided));
             if let Some((cost, kept)) = found.best {
                 let mut keep: Vec<bool> = states.iter().map(|s| *s != State::Spill).collect();
@@ -113,4 +121,10 @@ impl Stretches {
         }
         chosen
     }
+}
+
+fn charge(budget: &mut Budget, nodes: u64) {
+    let mut part = budget.part(0);
+    part.used = nodes;
+    budget.give_back(&part);
 }

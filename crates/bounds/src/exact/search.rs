@@ -2,6 +2,7 @@
 
 use super::packing::Packable;
 use super::relax::{Relaxed, State};
+use super::squeeze::Squeeze;
 use super::stretches::{Segment, Stretches};
 use crate::pack::{Budget, Verdict};
 use spillbench_core::Bytes;
@@ -10,13 +11,14 @@ use std::collections::BinaryHeap;
 
 /// Nodes that the first packing of a choice may take within the search; each later one may take
 /// [`PATIENCE`] times as many.
-const PACK_NODES: u64 = 20_000;
+const PACK_NODES: u64 = 1_000;
 
 /// Grows the nodes of a packing that was not finished.
 const PATIENCE: u64 = 4;
 
-/// So many states of a choice count as one node: they are that much quicker than those of packing.
-const STATES_PER_NODE: u64 = 32;
+/// Squeezing may take so many times the nodes of the packing before it, and at least so many nodes.
+const SQUEEZE_SHARE: u64 = 4;
+const SQUEEZE_NODES: u64 = 10_000;
 
 /// Open nodes at most; beyond it the search ends as at a limit.
 const OPEN_LIMIT: usize = 2_000_000;
@@ -75,6 +77,9 @@ pub(super) struct Search<'a> {
     best: Solved,
     /// The least bound of a node that was given up without proof.
     doubt: u64,
+    squeeze: Squeeze<'a>,
+    /// How often that was run.
+    squeezed: u32,
 }
 
 impl<'a> Search<'a> {
@@ -84,8 +89,9 @@ impl<'a> Search<'a> {
         let offsets = one_by_one(of, &keep);
         let best = Solved { keep, offsets, cost, bound: 0, flow: 0, no_goods: 0 };
         let grain = of.grain();
-        let (decisions, open) = (Vec::new(), BinaryHeap::new());
-        let mut search = Self { of, decisions, open, no_goods: Vec::new(), grain, best, doubt: u64::MAX };
+        let (decisions, open, squeeze) = (Vec::new(), BinaryHeap::new(), Squeeze::new(of, grain));
+        let mut search =
+            Self { of, decisions, open, no_goods: Vec::new(), grain, best, doubt: u64::MAX, squeeze, squeezed: 0 };
         let root = of.relax(&vec![State::Free; of.list.len()], grain);
         search.best.flow = root.as_ref().map_or(0, |r| r.dual);
         let bound = root.map_or(0, |r| r.bound);
@@ -121,8 +127,7 @@ impl<'a> Search<'a> {
     fn expand(&mut self, at: Open, budget: &mut Budget) {
         let mut states = self.states(at.node);
         let Some(relaxed) = self.settle(&mut states) else { return };
-        let chosen = self.of.choose(&states, &relaxed, self.best.cost);
-        charge(budget, chosen.states / STATES_PER_NODE);
+        let chosen = self.of.choose(&states, &relaxed, self.best.cost, false, budget);
         let at = Open { bound: at.bound.max(chosen.bound.div_ceil(self.grain).saturating_mul(self.grain)), ..at };
         if at.bound >= self.best.cost {
             return;
@@ -136,6 +141,9 @@ impl<'a> Search<'a> {
             return self.branch_on_set(&set, &states, at);
         }
         let tried = if cost < self.best.cost { self.attempt(keep, cost, at.tries, budget) } else { Tried::Packs };
+        if matches!(tried, Tried::Unfinished | Tried::Unknown) {
+            self.squeeze(at, budget);
+        }
         match tried {
             Tried::NoGood(set) => {
                 self.branch_on_set(&set, &states, at);
@@ -223,7 +231,7 @@ impl<'a> Search<'a> {
 
     /// Packs a decision, which becomes the best if that works; else mends it for a better best.
     fn attempt(&mut self, keep: Vec<bool>, cost: u64, tries: u32, budget: &mut Budget) -> Tried {
-        let nodes = PACK_NODES.saturating_mul(PATIENCE.saturating_pow(tries));
+        let nodes = pack_nodes(tries);
         let packed = self.of.pack(&keep, nodes, budget);
         let tried = match (packed.verdict, packed.best.as_ref()) {
             (Verdict::Packed, Some(packing)) => {
@@ -240,6 +248,17 @@ impl<'a> Search<'a> {
             mended.into_iter().for_each(|better| self.improve(better));
         }
         tried
+    }
+
+    /// Looks for a better best among choices that leave room, once a packing took longer than before.
+    fn squeeze(&mut self, at: Open, budget: &mut Budget) {
+        if self.squeezed <= at.tries {
+            self.squeezed = at.tries + 1;
+            let mut part = budget.part(pack_nodes(at.tries).saturating_mul(SQUEEZE_SHARE).max(SQUEEZE_NODES));
+            let better = self.squeeze.run((at.bound, self.best.cost), &mut part);
+            budget.give_back(&part);
+            better.into_iter().for_each(|better| self.improve(better));
+        }
     }
 
     fn improve(&mut self, Packable { keep, offsets, cost }: Packable) {
@@ -291,10 +310,9 @@ impl crate::model::Gap {
     }
 }
 
-fn charge(budget: &mut Budget, nodes: u64) {
-    let mut part = budget.part(0);
-    part.used = nodes;
-    budget.give_back(&part);
+/// Nodes for packing a choice that was packed so often without an answer.
+fn pack_nodes(tries: u32) -> u64 {
+    PACK_NODES.saturating_mul(PATIENCE.saturating_pow(tries))
 }
 
 /// With nothing kept, each step has just its operands: they lie one behind the other.
