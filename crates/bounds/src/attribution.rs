@@ -1,6 +1,7 @@
 //! What a bound says of a plan: which bound covers it, how far it is, and where the excess is.
 
 use crate::model::Cover;
+use crate::orders::Limits;
 use serde::{Deserialize, Serialize};
 use spillbench_core::graph::NodeKind;
 use spillbench_core::index::NodeIx;
@@ -24,6 +25,10 @@ impl When {
     /// The most gaps, as [`crate::model::gap_limit`] counts them, for which `auto` bounds.
     pub const AUTO_GAPS: usize = 200_000;
 
+    /// The most nodes for which `auto` bounds over every order: beyond, that takes longer than most
+    /// searches.
+    pub const AUTO_NODES: usize = 100_000;
+
     /// All choices with their names and one line each.
     pub const ALL: &[(Self, &'static str, &'static str)] = &[
         (Self::Auto, "auto", "bound graphs of up to 200,000 gaps"),
@@ -38,6 +43,12 @@ impl When {
             Self::Never => false,
             Self::Auto => crate::model::gap_limit(graph) <= Self::AUTO_GAPS,
         }
+    }
+
+    /// The limits of a bound of `graph` over every order; `None` where there is to be none.
+    pub fn limits(self, graph: &Graph) -> Option<Limits> {
+        let fits = self != Self::Auto || graph.node_count() <= Self::AUTO_NODES;
+        (fits && self.applies(graph)).then(|| Limits::quick(graph))
     }
 }
 

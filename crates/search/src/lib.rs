@@ -48,6 +48,6 @@ pub use peak::Peak;
 pub use realize::movement;
 pub use residency::Residency;
 pub use timed::{
-    Aim, FRONT_STEPS, Figures, Front, FrontPoint, Limit, TimedError, TimedFound, Until, Untimed, least_makespan,
-    search_front, search_time,
+    Aim, AimSyntax, FRONT_STEPS, Figures, Front, FrontPoint, Limit, TIMED_OBJECTIVES, TimedError, TimedFound, Until,
+    Untimed, Weights, least_makespan, search_front, search_time,
 };

@@ -46,6 +46,18 @@ pub struct Limits {
     pub states: u64,
 }
 
+impl Limits {
+    /// For a bound that stands beside plans and searches: some seconds at most, with a few tens of
+    /// megabytes. In a large graph there are more sets to look at, and each look takes longer, so the
+    /// limits fall with the square of its nodes.
+    pub fn quick(graph: &Graph) -> Self {
+        /// The largest graph, in nodes, with all of the limits.
+        const FULL: usize = 5_000;
+        let part = (graph.node_count().div_ceil(FULL).max(1) as u64).pow(2);
+        Self { states_per_set: 200_000 / part, states: 2_000_000 / part }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self { states_per_set: 5_000_000, states: 60_000_000 }

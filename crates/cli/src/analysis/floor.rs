@@ -3,24 +3,13 @@
 use crate::error::CliError;
 use crate::input::Expect;
 use crate::resolve::{self, Task};
-use spillbench_bounds::{Certificate, Cover, Limits, across_orders, certify};
+use spillbench_bounds::{Certificate, Cover, When, across_orders, certify};
 use spillbench_core::index::BufIx;
 use spillbench_core::{Graph, Machine};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// How much work finding a bound may be: a second or so, with a few tens of megabytes.
-const LIMITS: Limits = Limits { states_per_set: 200_000, states: 2_000_000 };
-
-/// The largest graph, in nodes, with those limits. Of a larger one, there are more sets to look at, and
-/// each look takes longer, so the limits fall with the square.
-const FULL: usize = 5_000;
-
-/// The largest graph, in nodes, whose movement is bounded: beyond it, bounding would take longer than
-/// most searches.
-const LARGEST: usize = 100_000;
 
 /// A lower bound on an objective over every schedule, which may still be in the making.
 #[derive(Debug)]
@@ -47,12 +36,7 @@ impl Floor {
 
     /// The bound on extra data movement, which a thread of its own looks for; none for a large graph.
     pub fn of_movement(task: &Arc<Task>, machine: &Arc<Machine>) -> Self {
-        let nodes = task.graph.node_count();
-        if nodes > LARGEST {
-            return Self::unknown();
-        }
-        let part = (nodes.div_ceil(FULL).max(1) as u64).pow(2);
-        let limits = Limits { states_per_set: LIMITS.states_per_set / part, states: LIMITS.states / part };
+        let Some(limits) = When::Auto.limits(&task.graph) else { return Self::unknown() };
         let (task, machine) = (Arc::clone(task), Arc::clone(machine));
         let find = move || across_orders(&task.graph, &machine, &limits).map_or(0, |b| b.value.0);
         Self::found_by(move || Ok(find()))

@@ -25,7 +25,8 @@ use spillbench_core::formats::output::FileSet;
 use spillbench_core::plan::SearchSettings;
 use spillbench_core::{Hardware, Machine};
 use spillbench_search::{
-    Aim, Found, OBJECTIVES, Objective, Progress, SearchConfig, Start, TimedError, Until, objective, search, search_time,
+    Aim, Found, Limit, OBJECTIVES, Objective, Progress, SearchConfig, Start, TIMED_OBJECTIVES, TimedError, Until,
+    Weights, objective, search, search_time,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,13 +59,13 @@ pub struct OptimizeArgs {
     graph: GraphArgs,
     /// A and B of the objective weighted
     #[arg(value_name = "A:B")]
-    weights: Option<time::Weights>,
+    weights: Option<Weights>,
     /// What is made small: movement, peak, makespan, weighted (A x movement + B x makespan), energy
     #[arg(long, value_name = "NAME", default_value = "movement")]
     objective: String,
     /// The most that a plan may move under the objective makespan: bytes, or percent above the least
     #[arg(long, value_name = "X|+P%")]
-    max_movement: Option<time::MaxMovement>,
+    max_movement: Option<Limit>,
     /// The front of movement and makespan (and energy, where the hardware states it) in place of one
     /// plan: a table, a figure, and one plan per point
     #[arg(long, conflicts_with_all = ["objective", "weights", "max_movement", "target", "trace", "bound_file"])]
@@ -204,8 +205,8 @@ impl OptimizeArgs {
                 .map(|found| (found, None))
                 .map_err(|e| resolve::run_error(&task, &hardware, RunError::Plan(e)))?,
             Goal::Time(_, aim) => {
-                let settle = time::passes(started, limit, time::SETTLING);
-                let begin = time::passes(started, limit, time::BEGINNING);
+                let settle = time::passes(started, limit, Until::SETTLE);
+                let begin = time::passes(started, limit, Until::BEGIN);
                 let until = Until { settle: &settle, begin: &begin, stop: &stop };
                 let found = search_time(&task.graph, &machine, start, aim, &config, &until, &mut follower);
                 let found = match found {
@@ -313,7 +314,7 @@ impl OptimizeArgs {
     /// What is made small.
     fn goal(&self) -> Result<Goal, CliError> {
         let aim = time::aim(&self.objective, self.weights, self.max_movement)?;
-        let names = || OBJECTIVES.iter().map(|o| o.0).chain(time::NAMES);
+        let names = || OBJECTIVES.iter().map(|o| o.0).chain(TIMED_OBJECTIVES.iter().map(|o| o.0));
         match (objective(&self.objective), aim) {
             (_, Some((name, aim))) => Ok(Goal::Time(name, aim)),
             (Some(goal), None) => Ok(Goal::Order(goal)),

@@ -1,5 +1,6 @@
 //! The search for time: orders judged by the makespan and the movement of their plans.
 
+mod aim;
 mod anneal;
 mod clock;
 mod decode;
@@ -16,6 +17,7 @@ mod space;
 #[cfg(test)]
 mod testing;
 
+pub use aim::{AimSyntax, TIMED_OBJECTIVES, Weights};
 pub use front::{FRONT_STEPS, Front, FrontPoint, search_front};
 pub use goal::Figures;
 pub use program::Untimed;

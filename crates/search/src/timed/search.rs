@@ -57,6 +57,13 @@ pub struct Until<'a> {
     pub stop: &'a (dyn Fn() -> bool + Sync),
 }
 
+impl Until<'_> {
+    /// The part of a budget in time after which `settle` should say so.
+    pub const SETTLE: f64 = 0.15;
+    /// The part of a budget in time after which `begin` should say so.
+    pub const BEGIN: f64 = 0.8;
+}
+
 /// Why a timed search has no result.
 #[derive(Debug, Error)]
 pub enum TimedError {

@@ -60,7 +60,7 @@ pub(super) fn run(
     console: &mut Console,
 ) -> Result<Outcome, CliError> {
     let interrupted = || INTERRUPTED.load(Ordering::Relaxed);
-    let settle = time::passes(started, limit, time::SETTLING);
+    let settle = time::passes(started, limit, Until::SETTLE);
     let begin = time::passes(started, limit, BEGINNING);
     let stop = || interrupted() || limit.is_some_and(|limit| started.elapsed() >= limit);
     // Each search has an equal part of the time between beginning and making plans.
