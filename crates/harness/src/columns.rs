@@ -6,7 +6,8 @@
 
 use crate::experiment::{Budget, chain_text};
 use crate::record::{Bounded, Record, Status};
-use crate::study::{Cell, GraphEntry, HardwareEntry};
+use crate::study::{Cell, GraphEntry, HardwareEntry, Searched};
+use spillbench_bounds::Cover;
 use spillbench_bounds::attribution::{Attribution, attribute, gap, over_bound};
 use spillbench_core::Bytes;
 use spillbench_core::metrics::{Metrics, Split};
@@ -125,6 +126,9 @@ const AXES: &[Entry] = &[
         Value::Text(&c.schedule.name)
     }),
     ("hardware", TEXT, "the hardware: preset, or stem of its file", |c, _, _| Value::Text(&c.hardware.name)),
+    ("reserve", TEXT, "bytes kept from buffers, as --reserve takes them; empty for none", |c, _, _| {
+        c.hardware.reserved.as_deref().map_or(Value::Empty, Value::Text)
+    }),
     ("cost_model", TEXT, "what a spill costs in cycles, with its parameters", |c, _, _| Value::Text(&c.hardware.cost)),
     ("normalize", TEXT, "how far the schedule is normalised", |c, _, _| {
         c.normalize_name().map_or(Value::Empty, Value::Text)
@@ -142,6 +146,9 @@ const AXES: &[Entry] = &[
     ("prefetch", "op nodes", "how far a SPILL_IN may be brought forward", |c, _, _| {
         c.planning().map(|p| u64::from(p.prefetch)).into()
     }),
+    ("retime", TEXT, "whether the finished plan was given a faster order", |c, _, _| {
+        c.planning().map_or(Value::Empty, |p| Value::Bool(p.retime))
+    }),
     ("repetition", COUNT, "number of the repetition, from 0", |c, _, _| Value::Int(u64::from(c.repetition))),
 ];
 
@@ -151,8 +158,17 @@ pub const BUDGET: &str = "budget_";
 /// Axes of studies that search.
 const SEARCH_AXES: &[Entry] = &[
     ("objective", TEXT, "what a search makes small; empty without one", |c, _, _| {
-        c.searching().map_or(Value::Empty, |s| Value::Text(s.objective.name()))
+        c.searching().map_or(Value::Empty, |s| Value::Text(&s.goal.objective))
     }),
+    (
+        "max_movement",
+        TEXT,
+        "what a search for makespan may move: bytes, +percent of the least found, or none",
+        |c, _, _| {
+            let limit = c.searching().and_then(|s| s.goal.max_movement());
+            limit.map_or(Value::Empty, |limit| Value::Owned(limit.to_string()))
+        },
+    ),
     ("budget_evaluations", COUNT, "orders that a search may evaluate", |c, _, _| {
         match c.searching().map(|s| s.budget) {
             Some(Budget::Evaluations(n)) => Value::Int(n),
@@ -163,6 +179,39 @@ const SEARCH_AXES: &[Entry] = &[
         Some(Budget::Seconds(s)) => Value::Float(s),
         _ => Value::Empty,
     }),
+];
+
+fn searched<'a>(record: Option<&'a Record>, get: impl Fn(&Searched) -> Option<u64>) -> Value<'a> {
+    record.and_then(|r| r.searched.as_ref()).and_then(get).into()
+}
+
+/// Results of studies that search.
+const SEARCH_RESULTS: &[Entry] = &[
+    (
+        "search_value",
+        "units",
+        "value of the plan by the objective of its search (bytes, cycles, their weighted sum, or pJ)",
+        |_, r, _| searched(r, |s| s.value),
+    ),
+    (
+        "search_start",
+        "units",
+        "value of what the search started from; empty where that breaks the objective",
+        |_, r, _| searched(r, |s| s.start),
+    ),
+    ("search_evaluations", COUNT, "orders that the search evaluated", |_, r, _| searched(r, |s| Some(s.evaluations))),
+    ("least_movement", BYTES, "least movement that a search for time came across", |_, r, _| {
+        searched(r, |s| s.least.map(|b| b.0))
+    }),
+    ("movement_limit", BYTES, "what max_movement came to; empty for no limit", |_, r, _| {
+        searched(r, |s| s.limit.map(|b| b.0))
+    }),
+    (
+        "makespan_floor",
+        CYCLES,
+        "cycles that no plan of the graph takes less than, spills left out; empty without timing",
+        |c, _, _| Some(c.graph.least_makespan.0).filter(|&floor| floor > 0).into(),
+    ),
 ];
 
 const FACTOR: Entry =
@@ -187,8 +236,13 @@ fn bounded<'a>(record: Option<&'a Record>, get: impl Fn(&'a Bounded, Bytes) -> V
     record.map_or(Value::Empty, |(bound, metrics)| get(bound, metrics.extra_movement))
 }
 
+/// A part of what a plan moves; none of a plan that left its schedule's order, which no order is to blame
+/// for.
 fn part<'a>(record: Option<&'a Record>, get: impl Fn(&Attribution) -> Option<i128>) -> Value<'a> {
-    bounded(record, |b, moved| get(&attribute(moved, b.in_bytes, b.value, b.best)).map_or(Value::Empty, Value::Signed))
+    bounded(record, |b, moved| match b.cover {
+        Cover::EveryOrder => Value::Empty,
+        _ => get(&attribute(moved, b.in_bytes, b.value, b.best)).map_or(Value::Empty, Value::Signed),
+    })
 }
 
 /// Results of studies that split movement into its causes.
@@ -221,9 +275,12 @@ const RESULTS: &[Entry] = &[
     ("feasible", TEXT, "false when something exceeds its cache by itself", |_, r, _| {
         r.map_or(Value::Empty, |r| Value::Bool(r.status != Status::Infeasible))
     }),
-    ("status", TEXT, "ok, infeasible, invalid (the checker refuses the plan) or failed", |_, r, _| {
-        r.map_or(Value::Empty, |r| Value::Text(r.status.name()))
-    }),
+    (
+        "status",
+        TEXT,
+        "ok, infeasible, unmet (a search kept to no limit), invalid (the checker refuses the plan) or failed",
+        |_, r, _| r.map_or(Value::Empty, |r| Value::Text(r.status.name())),
+    ),
     ("reason", TEXT, "why the status is not ok", |_, r, _| {
         r.and_then(|r| r.reason.as_deref()).map_or(Value::Empty, Value::Text)
     }),
@@ -268,6 +325,8 @@ const RESULTS: &[Entry] = &[
     ("makespan_lower_bound", CYCLES, "max(pipe busy, critical path) of the plan; empty without timing", |_, r, _| {
         metric(r, |m| m.makespan_lower_bound.map(|c| c.0))
     }),
+    ("cycles_saved", CYCLES, "makespan that prefetch and retiming saved", |_, r, _| counter(r, |c| c.cycles_saved)),
+    ("energy", "pJ", "energy of the plan; empty where the hardware states none", |_, r, _| metric(r, |m| m.energy)),
     ("peak_demand", BYTES, "peak demand of the schedule, ignoring capacity and spills", |_, r, _| {
         metric(r, |m| Some(m.peak_demand.0))
     }),
@@ -292,9 +351,12 @@ const RESULTS: &[Entry] = &[
         bounded(r, |b, moved| over_bound(moved, b.value).map_or(Value::Empty, Value::Float))
     }),
     ("bound_kind", TEXT, "how the lower bound was found", |_, r, _| bounded(r, |b, _| Value::Text(b.kind.name()))),
-    ("bound_cover", TEXT, "what the plan kept and the bound speaks of: schedule or op-order", |_, r, _| {
-        bounded(r, |b, _| Value::Text(b.cover.name()))
-    }),
+    (
+        "bound_cover",
+        TEXT,
+        "what the plan kept and the bound speaks of: schedule, op-order or every-order",
+        |_, r, _| bounded(r, |b, _| Value::Text(b.cover.name())),
+    ),
 ];
 
 fn split<'a>(record: Option<&'a Record>, cache: &str, get: impl Fn(&'a Split) -> Bytes) -> Value<'a> {
@@ -374,6 +436,7 @@ pub fn of(graphs: &[GraphEntry], hardware: &[HardwareEntry], searches: bool, att
     columns.extend(SEARCH_AXES.iter().filter(|_| searches).map(|e| column(e, Role::Axis, "")));
     columns.push(column(&SEED, Role::Info, ""));
     columns.extend(RESULTS.iter().map(|e| column(e, Role::Result, "")));
+    columns.extend(SEARCH_RESULTS.iter().filter(|_| searches).map(|e| column(e, Role::Result, "")));
     columns.extend(ATTRIBUTION.iter().filter(|_| attribution).map(|e| column(e, Role::Result, "")));
     columns.extend(caches.iter().flat_map(|c| BY_CACHE.iter().map(|e| column(e, Role::Result, c))));
     columns.extend(pipes.iter().flat_map(|p| BY_PIPE.iter().map(|e| column(e, Role::Result, p))));
@@ -389,12 +452,14 @@ pub fn is_axis(name: &str) -> bool {
 /// True for the name of a result column, of any study.
 pub fn is_result(name: &str) -> bool {
     let of_something = |e: &Entry| name.strip_prefix(e.0).is_some_and(|rest| rest.starts_with('.'));
-    RESULTS.iter().chain(ATTRIBUTION).any(|e| e.0 == name) || BY_CACHE.iter().chain(BY_PIPE).any(of_something)
+    RESULTS.iter().chain(SEARCH_RESULTS).chain(ATTRIBUTION).any(|e| e.0 == name)
+        || BY_CACHE.iter().chain(BY_PIPE).any(of_something)
 }
 
 /// Unit and description of a column of any study, by its name alone.
 pub fn describe(name: &str) -> Option<(&'static str, &'static str)> {
-    let fixed = INFO.iter().chain(AXES).chain(SEARCH_AXES).chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
+    let fixed = INFO.iter().chain(AXES).chain(SEARCH_AXES).chain([&FACTOR, &SEED]);
+    let fixed = fixed.chain(RESULTS).chain(SEARCH_RESULTS).chain(ATTRIBUTION);
     let of_something = [&CAPACITY].into_iter().chain(BY_CACHE).chain(BY_PIPE);
     let found = fixed
         .filter(|e| e.0 == name)
@@ -410,7 +475,7 @@ mod tests {
     #[test]
     fn names_are_unique_plain_and_described() {
         let axes = || INFO.iter().chain(AXES).chain(SEARCH_AXES);
-        let all = || axes().chain([&FACTOR, &SEED]).chain(RESULTS).chain(ATTRIBUTION);
+        let all = || axes().chain([&FACTOR, &SEED]).chain(RESULTS).chain(SEARCH_RESULTS).chain(ATTRIBUTION);
         let names: BTreeSet<_> = all().map(|e| e.0).collect();
         assert_eq!(names.len(), all().count());
         let by = [&CAPACITY].into_iter().chain(BY_CACHE).chain(BY_PIPE);

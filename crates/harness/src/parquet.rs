@@ -18,7 +18,7 @@ const GROUP: usize = 1 << 17;
 fn physical(column: &Column) -> Physical {
     match (column.numeric, column.unit) {
         (false, _) => Physical::BYTE_ARRAY,
-        (true, "share" | "times") => Physical::DOUBLE,
+        (true, "share" | "times" | "s") => Physical::DOUBLE,
         (true, _) => Physical::INT64,
     }
 }

@@ -1,14 +1,14 @@
 //! What running one cell came to: the payload of the journal and the right half of a row.
 
-use crate::study::Cell;
+use crate::study::{Cell, Made, Searched};
 use serde::{Deserialize, Serialize};
-use spillbench_bounds::attribution::cover_of;
-use spillbench_bounds::{BoundKind, Cover};
+use spillbench_bounds::{BoundKind, Cover, cover_of};
 use spillbench_core::checker;
 use spillbench_core::metrics::{self, Metrics};
 use spillbench_core::plan::{Counters, Plan};
 use spillbench_core::planner::{PlanError, Workspace};
 use spillbench_core::{Bytes, Graph, Machine};
+use spillbench_search::TimedError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,8 @@ pub enum Status {
     Infeasible,
     /// A plan that the checker refuses: a defect of the planner or a heuristic.
     Invalid,
+    /// A search found no plan that keeps to its limit of movement.
+    Unmet,
     /// No plan though one may exist: a limit of the formats, or a defect.
     Failed,
 }
@@ -33,6 +35,7 @@ impl Status {
             Self::Ok => "ok",
             Self::Infeasible => "infeasible",
             Self::Invalid => "invalid",
+            Self::Unmet => "unmet",
             Self::Failed => "failed",
         }
     }
@@ -78,6 +81,9 @@ pub struct Record {
     /// What the plan measures, where it is valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
+    /// What the search says that found the plan, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub searched: Option<Searched>,
     /// The lower bound that covers the plan, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bounded>,
@@ -112,6 +118,7 @@ impl Record {
             violations: None,
             counters: None,
             metrics: None,
+            searched: None,
             bound: None,
             times: Times::default(),
         }
@@ -143,8 +150,9 @@ fn attempt(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
     let plan = cell.plan(&machine, workspace);
     let plan_time = nanos(begin.elapsed());
     let mut record = match plan {
-        Ok(plan) => {
+        Ok(Made { plan, searched }) => {
             let mut record = examine(graph, &machine, &plan);
+            record.searched = searched;
             if record.status == Status::Ok && cell.is_bounded() {
                 match bounded(cell, &machine, &plan, workspace) {
                     Ok(bound) => record.bound = bound,
@@ -153,7 +161,8 @@ fn attempt(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
             }
             record
         }
-        Err(PlanError::Misfit(errors)) => Record::without_plan(Status::Infeasible, join(&errors)),
+        Err(TimedError::Plan(PlanError::Misfit(errors))) => Record::without_plan(Status::Infeasible, join(&errors)),
+        Err(error @ TimedError::Limit { .. }) => Record::without_plan(Status::Unmet, error.to_string()),
         Err(error) => Record::without_plan(Status::Failed, error.to_string()),
     };
     record.times.plan = plan_time;
@@ -167,16 +176,17 @@ fn bounded(
     plan: &Plan,
     workspace: &mut Workspace,
 ) -> Result<Option<Bounded>, String> {
-    let cover = cover_of(&cell.graph.graph, cell.normalized(), plan);
-    if cover == Cover::EveryOrder {
-        return Ok(None);
-    }
-    let (value, kind) = cell.bound(cover)?;
+    let graph = &cell.graph.graph;
+    // A search chooses its order, whatever it starts from.
+    let cover = cell.planning().map_or(Cover::EveryOrder, |_| cover_of(graph, cell.normalized(), plan));
+    let Some((value, kind)) = cell.bound(cover)? else { return Ok(None) };
     let (mut best, mut in_bytes) = (None, None);
-    if let Some(planning) = cell.planning().filter(|_| cell.is_attributed()) {
+    // What an order costs beyond another means nothing of plans that left it.
+    let attributed = cell.is_attributed() && cover != Cover::EveryOrder;
+    if let Some(planning) = cell.planning().filter(|_| attributed) {
         best = cell.best_bound(cover)?;
         let policy = planning.policy(cell.seed);
-        let moved = policy.movement_in_bytes(&cell.graph.graph, machine, cell.normalized(), workspace);
+        let moved = policy.movement_in_bytes(graph, machine, cell.normalized(), workspace);
         in_bytes = Some(moved.map_err(|e| e.to_string())?);
     }
     Ok(Some(Bounded { value, kind, cover, best, in_bytes }))

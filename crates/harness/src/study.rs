@@ -5,16 +5,19 @@ mod bounds;
 mod cell;
 mod hardware;
 mod load;
+mod searching;
 
-pub use cell::{Cell, MAX_CELLS, Planning, Searching, Way};
+pub use cell::{Cell, MAX_CELLS, Planning, Way};
 pub use hardware::HardwareEntry;
 pub use load::{GraphEntry, Notice, ScheduleEntry, ScheduleSource};
+pub use searching::{Made, Searched, Searching};
 
 use crate::columns::{self, Column, Role};
 use crate::error::HarnessError;
 use crate::experiment::{At, Complaint, Complaints, Experiment, ExperimentFile, FigureKind, Filter, Problem};
 use spillbench_core::{Machine, Schedule};
 use spillbench_heuristics::Heuristic;
+use spillbench_search::Aim;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -78,6 +81,7 @@ impl Study {
         finish(complaints)?;
         let mut complaints = Vec::new();
         check_caches(&graphs, &hardware, &mut complaints);
+        check_goals(&experiment, &graphs, &hardware, &mut complaints);
         let runs = runs(&experiment);
         let columns = columns::of(&graphs, &hardware, experiment.search.is_some(), experiment.attribution);
         let (normalized, first_normalized) = (Vec::new(), Vec::new());
@@ -128,7 +132,7 @@ impl Study {
     /// Cells of searches; they come behind those of the planner.
     fn searched(&self) -> u128 {
         let Some(search) = &self.experiment.search else { return 0 };
-        let rest = [search.objectives.len(), search.budgets.len(), search.seeds.len()];
+        let rest = [search.goals.len(), search.budgets.len(), search.seeds.len()];
         rest.iter().fold(self.starts(), |product, &n| product.saturating_mul(n as u128))
     }
 
@@ -142,6 +146,7 @@ impl Study {
             axes.placements.len(),
             axes.attempts.len(),
             axes.prefetch.len(),
+            axes.retime.len(),
         ];
         rest.iter().fold(self.starts(), |product, &n| product.saturating_mul(n as u128))
     }
@@ -306,5 +311,26 @@ fn check_caches(graphs: &[GraphEntry], hardware: &[HardwareEntry], complaints: &
                 }
             }
         }
+    }
+}
+
+/// Searches for time find the times and energies that they need.
+fn check_goals(
+    experiment: &Experiment,
+    graphs: &[GraphEntry],
+    hardware: &[HardwareEntry],
+    complaints: &mut Vec<Complaint>,
+) {
+    let goals = experiment.search.iter().flat_map(|search| &search.goals);
+    for goal in goals.filter(|goal| goal.value.aim.is_some()) {
+        let objective = &goal.value.objective;
+        let untimed = graphs.iter().filter(|g| !g.graph.has_timing()).map(|g| {
+            format!("objective {objective} needs times, and some op of graph {} has no pipe or no cycles", g.name)
+        });
+        let energy = goal.value.aim == Some(Aim::Energy);
+        let without = hardware.iter().find(|h| energy && h.hardware.energy.is_none());
+        let without = without.map(|h| format!("hardware {} states no energy; davinci-energy does", h.name));
+        let complaint = |why| Complaint { place: goal.place, problem: Problem::Impossible(why) };
+        complaints.extend(untimed.chain(without).map(complaint));
     }
 }

@@ -14,7 +14,6 @@ use crate::study::{Cell, Study};
 use crate::table::Table;
 use csv::StringRecord;
 use rayon::prelude::*;
-use spillbench_bounds::Cover;
 use spillbench_core::planner::Workspace;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -355,7 +354,7 @@ pub fn estimate(study: &Study, shard: Shard, budget: Duration) -> Estimate {
         let one = Instant::now();
         if cell.is_bounded() {
             // Many cells share a bound, so it counts once for all of them.
-            let _ = cell.bound(Cover::Schedule);
+            let _ = cell.bound(cell.likely_cover());
             bounding += one.elapsed();
         }
         let one = Instant::now();

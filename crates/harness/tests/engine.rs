@@ -196,3 +196,57 @@ fn an_estimate_runs_a_sample() {
     assert_eq!(estimate.cells, study.cell_count());
     assert!(estimate.sampled > 0 && estimate.time > Duration::ZERO);
 }
+
+const RETIMED: &str = r#"
+name = "retimed"
+seed = 7
+repetitions = 2
+reserve = ["L1:64", "UB:32@3..40"]
+[axes]
+graphs = ["matmul(m=3,n=4,k=4)", "flash-attention(q=2,kv=4)"]
+heuristics = ["belady", "random"]
+retime = [false, true]
+"#;
+
+#[test]
+fn retiming_is_an_axis_that_changes_nothing_but_time() {
+    let study = study(&RETIMED.replace("reserve = [\"L1:64\", \"UB:32@3..40\"]\n", ""));
+    let folder = tempfile::tempdir().unwrap();
+    let swept = run(&study, folder.path(), &Options::default(), 2);
+    assert_eq!(swept.runs.len(), 2 * (1 + 2) * 2);
+    let rows: Vec<_> = swept.runs.rows().collect();
+    let mut saved = 0.0;
+    for pair in rows.chunks(2) {
+        let number = |row: &spillbench_harness::table::Row<'_>, column: &str| row.number(column).unwrap();
+        assert_eq!([pair[0].text("retime"), pair[1].text("retime")], ["false", "true"]);
+        assert_ne!(pair[0].text("cell"), pair[1].text("cell"));
+        for same in ["seed", "extra_movement", "spill_count", "movement.L1", "repetition"] {
+            assert_eq!(pair[0].text(same), pair[1].text(same), "{same}");
+        }
+        assert_eq!(number(&pair[0], "makespan") - number(&pair[1], "makespan"), number(&pair[1], "cycles_saved"));
+        saved += number(&pair[1], "cycles_saved");
+        // A retimed plan has left the order of its schedule, unless it stayed as it was.
+        let cover = if number(&pair[1], "cycles_saved") > 0.0 { "every-order" } else { "schedule" };
+        assert_eq!(pair[1].text("bound_cover"), cover);
+        assert!(number(&pair[1], "bound") <= number(&pair[1], "extra_movement"));
+    }
+    assert!(saved > 0.0);
+    let off = self::study(&RETIMED.replace("retime = [false, true]\n", "")).cell(0).key;
+    assert_eq!(off, self::study(RETIMED).cell(0).key, "a plan that is not retimed is the same cell");
+}
+
+#[test]
+fn reservations_have_a_column() {
+    let with = study(RETIMED);
+    let folder = tempfile::tempdir().unwrap();
+    let swept = run(&with, folder.path(), &Options::default(), 2);
+    assert!(swept.runs.rows().all(|row| row.text("reserve") == "L1:64 UB:32@3..40" && row.text("status") == "ok"));
+    let without = study(&RETIMED.replace("reserve = [\"L1:64\", \"UB:32@3..40\"]\n", ""));
+    assert_ne!(with.cell(0).key, without.cell(0).key);
+    let folder = tempfile::tempdir().unwrap();
+    let plain = run(&without, folder.path(), &Options::default(), 2);
+    assert!(plain.runs.rows().all(|row| row.text("reserve").is_empty()));
+    let difference = spillbench_harness::diff::compare(&swept.runs, &plain.runs);
+    assert_eq!((difference.common, difference.only_first.len()), (0, swept.runs.len()));
+    assert!(difference.only_first[0].contains("reserve=L1:64 UB:32@3..40"), "{:?}", difference.only_first[0]);
+}

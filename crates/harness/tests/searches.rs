@@ -116,3 +116,133 @@ fn searches_without_heuristics_are_a_study_and_nonsense_is_none() {
     assert!(with("\"cluster\"", "\"clusters\"").contains("orders by name: id, topological"));
     assert!(refused(only.split("[search]").next().unwrap()).contains("`heuristics` is missing"));
 }
+
+#[test]
+fn searched_plans_stand_beside_a_bound_of_every_order() {
+    let study = study(SEARCHES);
+    let folder = tempfile::tempdir().unwrap();
+    let swept = run(&study, folder.path(), &Options::default(), 2);
+    let mut known = std::collections::BTreeMap::new();
+    for row in swept.runs.rows() {
+        let number = |column: &str| row.number(column).unwrap_or_else(|| panic!("{column} is empty"));
+        assert!(number("bound") <= number("extra_movement"));
+        assert_eq!(number("bound") + number("gap"), number("extra_movement"));
+        let every = row.text("heuristic") == "search";
+        assert_eq!(every, row.text("bound_cover") == "every-order");
+        assert_eq!(row.text("bound_kind"), if every { "partition" } else { "flow" });
+        if every {
+            // One bound for each graph and set of capacities, whatever the start, budget and seed.
+            let key = ["graph", "capacity_factor"].map(|c| row.text(c).to_owned());
+            assert_eq!(*known.entry(key).or_insert_with(|| number("bound")), number("bound"));
+        }
+    }
+    assert!(known.values().any(|&bound| bound > 0.0), "{known:?}");
+    // What chose its order is not blamed for an order, nor compared with the best one.
+    let split = study_with("name = \"searches\"", "name = \"searches\"\nattribution = true\nbest_order = \"cluster\"");
+    let swept = run(&split, tempfile::tempdir().unwrap().path(), &Options::default(), 2);
+    for row in swept.runs.rows() {
+        assert_eq!(row.text("excess_order").is_empty(), row.text("heuristic") == "search");
+        assert_eq!(row.text("excess_capacity").is_empty(), row.text("heuristic") == "search");
+    }
+    let never = study_with("name = \"searches\"", "name = \"searches\"\nbound = \"never\"");
+    let swept = run(&never, tempfile::tempdir().unwrap().path(), &Options::default(), 2);
+    assert!(swept.runs.rows().all(|row| row.text("bound").is_empty()));
+}
+
+fn study_with(from: &str, to: &str) -> spillbench_harness::study::Study {
+    assert!(SEARCHES.contains(from), "{from}");
+    study(&SEARCHES.replace(from, to))
+}
+
+#[test]
+fn marks_over_bounds_of_two_covers_stand_apart() {
+    let figure = "[[figures]]\nname = \"over\"\nkind = \"over-bound\"\n";
+    let study = study(&format!("{SEARCHES}{figure}"));
+    let folder = tempfile::tempdir().unwrap();
+    let swept = run(&study, folder.path(), &Options::default(), 2);
+    let scene = figure::of_rows(&swept.runs, &study.experiment.figures[1]).unwrap();
+    assert!(scene.description.contains("heuristic=search (bound of every order): geometric mean"));
+    assert!(scene.description.contains("heuristic=belady: geometric mean"), "{}", scene.description);
+    assert_eq!(scene.misplaced_labels(), Vec::<String>::new());
+}
+
+const TIMED: &str = r#"
+name = "timed"
+[axes]
+graphs = ["matmul(m=3,n=4,k=4)", "conv(layers=2)"]
+hardware = "davinci-energy"
+heuristics = "belady"
+[search]
+objectives = ["movement", "makespan", "weighted 1:2", "energy"]
+max_movement = ["none", "+10%", 0]
+evaluations = [200, 2000]
+seeds = [1, 2]
+"#;
+
+#[test]
+fn searches_for_time_are_cells() {
+    let study = study(TIMED);
+    assert_eq!(study.cell_count(), 2 + 2 * 6 * 2 * 2);
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let one = run(&study, folders[0].path(), &Options::default(), 1);
+    let three = run(&study, folders[1].path(), &Options::default(), 3);
+    assert_eq!(csv(&one), csv(&three));
+    let resume = Options { resume: true, ..Options::default() };
+    let again = run(&study, folders[1].path(), &resume, 2);
+    assert_eq!((csv(&again), again.resumed), (csv(&one), study.cell_count()));
+    let mut met = [0, 0];
+    for row in one.runs.rows() {
+        let number = |column: &str| row.number(column).unwrap_or_else(|| panic!("{column} is empty"));
+        if row.text("status") == "unmet" {
+            assert_eq!(
+                (row.text("objective"), row.text("max_movement"), row.text("feasible")),
+                ("makespan", "0", "true")
+            );
+            assert!(row.text("reason").contains("at most 0 bytes"), "{}", row.text("reason"));
+            met[1] += 1;
+            continue;
+        }
+        assert_eq!((row.text("status"), row.text("valid")), ("ok", "true"));
+        let (moved, makespan) = (number("extra_movement"), number("makespan"));
+        assert!(number("makespan_floor") <= makespan && number("makespan_floor") > 0.0);
+        let value = match row.text("objective") {
+            "" => continue,
+            "movement" => moved,
+            "makespan" => makespan,
+            "weighted 1:2" => moved + 2.0 * makespan,
+            _ => number("energy"),
+        };
+        assert_eq!(number("search_value"), value, "{}", row.text("objective"));
+        assert!(row.number("search_start").is_none_or(|start| value <= start));
+        if row.text("objective") != "movement" {
+            assert!(number("least_movement") <= moved);
+        }
+        if let Some(limit) = row.number("movement_limit") {
+            assert!(moved <= limit && row.text("max_movement") != "none");
+            met[0] += 1;
+        }
+    }
+    assert!(met[0] > 0 && met[1] > 0, "{met:?}");
+}
+
+#[test]
+fn searches_for_time_that_cannot_be_are_refused() {
+    let refused = |from: &str, to: &str| {
+        assert!(TIMED.contains(from), "{from}");
+        try_study(&TIMED.replace(from, to), Path::new(".")).unwrap_err().to_string()
+    };
+    assert!(refused("davinci-energy", "davinci").contains("hardware davinci states no energy"));
+    assert!(refused("weighted 1:2", "weighted 1").contains("is not A:B"));
+    assert!(refused("\"weighted 1:2\"", "\"weighted\"").contains("there is no objective `weighted`"));
+    assert!(refused("+10%", "10%").contains("\"10%\" is neither whole bytes"));
+    assert!(refused("+10%", "none").contains("holds makespan twice"));
+    assert!(refused("\"makespan\", ", "").contains("`search.max_movement` means nothing"));
+    assert!(refused("[axes]", "reserve = [\"L1:64\"]\n[axes]").contains("a search does not keep to reservations"));
+    let folder = tempfile::tempdir().unwrap();
+    let untimed = r#"{"Nodes":[{"Id":0,"Op":"ALLOC","BufId":0,"Size":1,"Type":"UB"},{"Id":1,"Op":"EXP","Bufs":[0]},
+        {"Id":2,"Op":"FREE","BufId":0,"Size":1,"Type":"UB"}],"Edges":[]}"#;
+    std::fs::write(folder.path().join("untimed.json"), untimed).unwrap();
+    let text = TIMED.replace("\"conv(layers=2)\"", "\"untimed.json\"");
+    let why = try_study(&text, folder.path()).unwrap_err().to_string();
+    assert!(why.contains("objective makespan needs times") && why.contains("graph untimed"), "{why}");
+}

@@ -13,7 +13,7 @@ use spillbench_core::formats::hardware_toml::place;
 use spillbench_core::hardware::SpillCost;
 use spillbench_core::reservation::Reservation;
 use spillbench_core::schedule::Normalize;
-use spillbench_core::{Placement, Strategy};
+use spillbench_core::{Placement, PlannerConfig, Strategy};
 use std::ops::Range;
 use toml::Spanned;
 
@@ -117,17 +117,10 @@ impl Checker<'_> {
         found
     }
 
-    fn numbers(&mut self, axis: &str, list: Option<Axis<u32>>, default: u32) -> Vec<At<u32>> {
+    fn plain<T: PartialEq + ToString>(&mut self, axis: &str, list: Option<Axis<T>>, default: T) -> Vec<At<T>> {
         let Some(list) = list else { return vec![At::nowhere(default)] };
         let items = self.items(axis, list);
-        self.distinct(axis, &items, u32::to_string);
-        items
-    }
-
-    fn texts(&mut self, axis: &str, list: Option<Axis<String>>, default: &str) -> Vec<At<String>> {
-        let Some(list) = list else { return vec![At::nowhere(default.to_owned())] };
-        let items = self.items(axis, list);
-        self.distinct(axis, &items, Clone::clone);
+        self.distinct(axis, &items, T::to_string);
         items
     }
 
@@ -138,7 +131,7 @@ impl Checker<'_> {
                 let place = self.place(axes.span());
                 self.complain(place, Problem::Meaningless { key: "axes", what: "a file with `studies`".to_owned() });
             }
-            let studies = self.texts("studies", Some(studies), "");
+            let studies = self.plain("studies", Some(studies), "".to_owned());
             return Some(ExperimentFile::Collection { name, studies });
         }
         let Some(axes) = raw.axes else {
@@ -226,9 +219,9 @@ impl Checker<'_> {
         let by_normalize = |name: &str| Normalize::ALL.iter().find(|n| n.1 == name).map(|n| n.0);
         let by_heuristic = |name: &str| spillbench_heuristics::heuristic(name).map(|h| h.name.to_owned());
         Axes {
-            graphs: self.texts("graphs", Some(raw.graphs), ""),
-            schedules: self.texts("schedules", raw.schedules, "id"),
-            hardware: self.texts("hardware", raw.hardware, "davinci"),
+            graphs: self.plain("graphs", Some(raw.graphs), "".to_owned()),
+            schedules: self.plain("schedules", raw.schedules, "id".to_owned()),
+            hardware: self.plain("hardware", raw.hardware, "davinci".to_owned()),
             cost_models: self.cost_models(raw.cost_models),
             normalize: self.named(
                 ("normalize", "level of normalising"),
@@ -248,8 +241,9 @@ impl Checker<'_> {
                 &placements,
                 Placement::by_name,
             ),
-            attempts: self.numbers("attempts", raw.attempts, 5),
-            prefetch: self.numbers("prefetch", raw.prefetch, 0),
+            attempts: self.plain("attempts", raw.attempts, PlannerConfig::DEFAULT_ATTEMPTS),
+            prefetch: self.plain("prefetch", raw.prefetch, 0),
+            retime: self.plain("retime", raw.retime, false),
         }
     }
 

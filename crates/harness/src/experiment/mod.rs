@@ -13,7 +13,7 @@ mod wanted;
 
 pub use capacity::{Capacity, CapacityError, Factor};
 pub use figures::{FIGURE_KINDS, FigureOptions, figure_from_options};
-pub use search::{Budget, SearchAxes};
+pub use search::{Budget, Goal, SearchAxes};
 pub use wanted::{At, FigureKind, FigureSpec, Filter, Part, PlanView, Scale, TableSpec, Width};
 
 use spillbench_bounds::attribution::When;
@@ -85,6 +85,8 @@ pub struct Axes {
     pub attempts: Vec<At<u32>>,
     /// Prefetch windows, in op nodes.
     pub prefetch: Vec<At<u32>>,
+    /// Whether plans are given a faster order in the end.
+    pub retime: Vec<At<bool>>,
 }
 
 /// What a spill costs in cycles.

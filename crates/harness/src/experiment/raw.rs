@@ -49,6 +49,7 @@ pub(super) struct RawAxes {
     pub placements: Option<Axis<String>>,
     pub attempts: Option<Axis<u32>>,
     pub prefetch: Option<Axis<u32>>,
+    pub retime: Option<Axis<bool>>,
 }
 
 /// `[search]`.
@@ -56,6 +57,7 @@ pub(super) struct RawAxes {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawSearch {
     pub objectives: Option<Axis<String>>,
+    pub max_movement: Option<Axis<RawScalar>>,
     pub evaluations: Option<Axis<u64>>,
     pub seconds: Option<Axis<f64>>,
     pub seeds: Option<Axis<u64>>,

@@ -1,13 +1,17 @@
 //! Movement over its lower bound: a mark for each case and the geometric mean of each series, so that
 //! what is left to gain is seen, and not only who is ahead.
+//!
+//! A plan stands over the bound that covers it. Those that left their order stand over a bound of every
+//! order, which is lower: they have marks and a mean of their own, so that no mean mixes the two.
 
 use super::axis::{Range, look, number};
 use super::bars::frame;
 use super::layout::{Panel, Sample, facets, head, of_facet, ordered, page_width, panels};
-use super::scene::{Align, Color, Mark, Scene, Shape, Stroke};
+use super::scene::{Align, Color, Mark, Rect, Scene, Shape, Stroke};
 use crate::experiment::{At, FigureSpec};
 use crate::stats;
 use crate::table::Row;
+use spillbench_bounds::Cover;
 use std::fmt::Write;
 
 /// The column of the ratios.
@@ -19,8 +23,29 @@ const SPREAD: f64 = 0.62;
 const MEAN: Stroke = Stroke::solid(look::INK, 1.3);
 const OPTIMAL: Stroke = Stroke::solid(Color::rgb(120, 120, 120), 0.6);
 
-/// What one series came to.
+/// The column of what a bound speaks of.
+const COVER: &str = "bound_cover";
+
+/// What covers a plan: its order, or every order.
+#[derive(Clone, Copy, PartialEq)]
+enum Over {
+    ThisOrder,
+    EveryOrder,
+}
+
+impl Over {
+    fn of(row: &Row<'_>) -> Self {
+        if row.text(COVER) == Cover::EveryOrder.name() { Self::EveryOrder } else { Self::ThisOrder }
+    }
+
+    fn mark(self) -> Mark {
+        if self == Self::ThisOrder { Mark::Disc } else { Mark::Diamond }
+    }
+}
+
+/// What one series came to over the bounds of one cover.
 struct Ratios {
+    over: Over,
     /// Movement over bound of each case that has it, rising.
     finite: Vec<f64>,
     /// Cases that move although their bound is 0.
@@ -28,16 +53,22 @@ struct Ratios {
 }
 
 impl Ratios {
-    fn of(rows: &[Row<'_>], by: &str, series: &str) -> Self {
-        let (mut finite, mut boundless) = (Vec::new(), 0);
-        for row in rows.iter().filter(|row| row.text(by) == series) {
-            match row.number(RATIO) {
-                Some(ratio) => finite.push(ratio),
-                None => boundless += 1,
+    /// One for each cover that the series has.
+    fn of(rows: &[Row<'_>], by: &str, series: &str) -> Vec<Self> {
+        let own = || rows.iter().filter(|row| row.text(by) == series);
+        let covers = [Over::ThisOrder, Over::EveryOrder].into_iter().filter(|&o| own().any(|row| Over::of(row) == o));
+        let ratios = |over| {
+            let (mut finite, mut boundless) = (Vec::new(), 0);
+            for row in own().filter(|row| Over::of(row) == over) {
+                match row.number(RATIO) {
+                    Some(ratio) => finite.push(ratio),
+                    None => boundless += 1,
+                }
             }
-        }
-        finite.sort_unstable_by(f64::total_cmp);
-        Self { finite, boundless }
+            finite.sort_unstable_by(f64::total_cmp);
+            Self { over, finite, boundless }
+        };
+        covers.map(ratios).collect()
     }
 
     fn mean(&self) -> Option<f64> {
@@ -55,11 +86,13 @@ pub fn over_bound(spec: &FigureSpec, rows: &[Row<'_>], series: &str, facet: Opti
     let mut scene = Scene::new(page_width(spec.width), 0.0);
     let names = ordered(rows, series);
     let boundless = rows.iter().any(|row| row.number(RATIO).is_none());
-    let mut legend = vec![
-        ("a case".to_owned(), Sample::Point(look::series(0), Mark::Disc)),
-        ("geometric mean".to_owned(), Sample::Line(MEAN)),
-        ("lower bound".to_owned(), Sample::Line(OPTIMAL)),
-    ];
+    let kinds =
+        [(Over::ThisOrder, "a case"), (Over::EveryOrder, "a case that chose its order, over that of every order")];
+    let kinds = kinds.into_iter().filter(|k| rows.iter().any(|row| Over::of(row) == k.0));
+    let mut legend: Vec<_> =
+        kinds.map(|(over, text)| (text.to_owned(), Sample::Point(look::series(0), over.mark()))).collect();
+    legend.push(("geometric mean".to_owned(), Sample::Line(MEAN)));
+    legend.push(("lower bound".to_owned(), Sample::Line(OPTIMAL)));
     if boundless {
         legend.push(("moves though the bound is 0".to_owned(), Sample::Point(look::NOTHING, Mark::Cross)));
     }
@@ -73,34 +106,46 @@ pub fn over_bound(spec: &FigureSpec, rows: &[Row<'_>], series: &str, facet: Opti
 }
 
 fn draw_panel(scene: &mut Scene, panel: &Panel<'_>, rows: &[Row<'_>], by: &str, names: &[&str]) {
-    let ratios: Vec<Ratios> = names.iter().map(|name| Ratios::of(rows, by, name)).collect();
-    let most = ratios.iter().filter_map(|r| r.finite.last().copied()).fold(1.2, f64::max);
+    let ratios: Vec<Vec<Ratios>> = names.iter().map(|name| Ratios::of(rows, by, name)).collect();
+    let most = ratios.iter().flatten().filter_map(|r| r.finite.last().copied()).fold(1.2, f64::max);
     let range = Range::log_between(1.0, most * 1.04, &ticks(most));
     let outer = panel.outer.inset(0.0, HEADROOM, 0.0, 0.0);
     let plot = frame(scene, outer, (&range, "movement over lower bound"), names, by);
     scene.line(vec![(plot.x, plot.bottom()), (plot.right(), plot.bottom())], OPTIMAL);
     let slot = plot.w / names.len().max(1) as f64;
     for (k, (name, ratios)) in names.iter().zip(&ratios).enumerate() {
-        let middle = plot.x + (k as f64 + 0.5) * slot;
-        let y = |ratio: f64| plot.bottom() - range.share(ratio) * plot.h;
-        let marks = ratios.finite.iter().enumerate();
-        scene.shapes.extend(marks.map(|(i, &ratio)| {
-            let at = (middle + spread(i) * SPREAD * slot, y(ratio));
-            Shape::Mark(Mark::Disc, at, 1.4, look::series(k))
-        }));
-        let above = (0..ratios.boundless).map(|i| (middle + spread(i) * SPREAD * slot, plot.y));
-        scene.shapes.extend(above.map(|at| Shape::Mark(Mark::Cross, at, 1.6, look::NOTHING)));
-        let mean = ratios.mean();
-        if let Some(mean) = mean {
-            let half = slot * (SPREAD + 0.2) / 2.0;
-            scene.line(vec![(middle - half, y(mean)), (middle + half, y(mean))], MEAN);
-            if slot >= look::SMALL + 0.5 {
-                let text = number((mean * 1000.0).round() / 1000.0);
-                scene.turned((middle, plot.y - 4.0), text, look::SMALL, look::INK, Align::Left);
-            }
+        // Bounds of two kinds stand side by side.
+        let width = slot / ratios.len().max(1) as f64;
+        for (part, ratios) in ratios.iter().enumerate() {
+            let middle = plot.x + k as f64 * slot + (part as f64 + 0.5) * width;
+            let mean = draw_ratios(scene, (plot, &range), (middle, width), look::series(k), ratios);
+            describe(scene, panel.facet, (by, name), ratios, mean);
         }
-        describe(scene, panel.facet, (by, name), ratios, mean);
     }
+}
+
+/// Draws the marks of one series over the bounds of one cover; returns their mean.
+fn draw_ratios(
+    scene: &mut Scene,
+    (plot, range): (Rect, &Range),
+    (middle, width): (f64, f64),
+    color: Color,
+    ratios: &Ratios,
+) -> Option<f64> {
+    let y = |ratio: f64| plot.bottom() - range.share(ratio) * plot.h;
+    let x = |i| middle + spread(i) * SPREAD * width;
+    let marks = ratios.finite.iter().enumerate();
+    scene.shapes.extend(marks.map(|(i, &ratio)| Shape::Mark(ratios.over.mark(), (x(i), y(ratio)), 1.4, color)));
+    let above = (0..ratios.boundless).map(|i| Shape::Mark(Mark::Cross, (x(i), plot.y), 1.6, look::NOTHING));
+    scene.shapes.extend(above);
+    let mean = ratios.mean()?;
+    let half = width * (SPREAD + 0.2) / 2.0;
+    scene.line(vec![(middle - half, y(mean)), (middle + half, y(mean))], MEAN);
+    if width >= look::SMALL + 0.5 {
+        let text = number((mean * 1000.0).round() / 1000.0);
+        scene.turned((middle, plot.y - 4.0), text, look::SMALL, look::INK, Align::Left);
+    }
+    Some(mean)
 }
 
 /// Where the i-th mark stands within its slot, from −½ to ½: neighbours far apart, the same each
@@ -123,11 +168,12 @@ fn ticks(most: f64) -> Vec<f64> {
 fn describe(scene: &mut Scene, facet: &str, (by, name): (&str, &str), ratios: &Ratios, mean: Option<f64>) {
     let facet = if facet.is_empty() { String::new() } else { format!("{facet}; ") };
     let optimal = ratios.finite.iter().filter(|r| **r <= 1.0).count();
+    let over = if ratios.over == Over::EveryOrder { " (bound of every order)" } else { "" };
     let mean = mean.map_or_else(|| "none".to_owned(), number);
     // Writing into a String does not fail.
     let _ = writeln!(
         scene.description,
-        "{facet}{by}={name}: geometric mean {mean} over {} cases, {optimal} at the bound, {} move though it is 0",
+        "{facet}{by}={name}{over}: geometric mean {mean} over {} cases, {optimal} at the bound, {} move though it is 0",
         ratios.finite.len(),
         ratios.boundless
     );

@@ -1,5 +1,6 @@
 //! The lower bounds of a study: one for each graph, schedule, level of normalising and set of
-//! capacities, whatever the number of cells that it serves.
+//! capacities, and one over every order for each graph and set of capacities, whatever the number of
+//! cells that it serves.
 //!
 //! The cells of one bound stand side by side, so several threads ask for it at once and all but one
 //! wait. A bound is itself computed in parallel, and a thread that waits for its parts takes up
@@ -7,7 +8,7 @@
 //! bounds have threads of their own, and whoever needs one sleeps until it is there.
 
 use super::{Cell, Study};
-use spillbench_bounds::{BoundKind, Cover, bound};
+use spillbench_bounds::{BoundKind, Cover, across_orders, bound};
 use spillbench_core::{Bytes, Machine, Schedule};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,11 +17,24 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     graph: usize,
-    /// The schedule by number; `None` for the best one known.
-    schedule: Option<usize>,
-    level: usize,
+    of: Of,
     capacities: Vec<Bytes>,
-    cover: Cover,
+}
+
+/// Which plans of a graph a bound is of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Of {
+    /// Those that keep what `cover` says of a schedule.
+    Schedule {
+        /// The schedule by number; `None` for the best one known.
+        schedule: Option<usize>,
+        /// The hardware, where the schedule differs by it.
+        variant: usize,
+        level: usize,
+        cover: Cover,
+    },
+    /// All.
+    EveryOrder,
 }
 
 /// A bound, or why there is none.
@@ -56,17 +70,32 @@ impl Bounds {
 }
 
 impl Cell<'_> {
-    /// True when its plan is compared with a lower bound; that of a search has no given order to bound.
+    /// True when its plan is compared with a lower bound.
     pub fn is_bounded(&self) -> bool {
-        self.planning().is_some() && self.study.experiment.bound.applies(&self.graph.graph)
+        let (when, graph) = (self.study.experiment.bound, &self.graph.graph);
+        if self.planning().is_some() { when.applies(graph) } else { when.limits(graph).is_some() }
     }
 
-    /// No plan of its schedule that `cover` describes moves less.
+    /// The cover of the first bound that it is likely to ask for: a search chooses its own order.
+    pub(crate) fn likely_cover(&self) -> Cover {
+        if self.planning().is_some() { Cover::Schedule } else { Cover::EveryOrder }
+    }
+
+    /// No plan that `cover` describes moves less; `None` where the graph is too large for a bound of
+    /// that cover.
     ///
     /// # Errors
     /// Why there is no bound, in words.
-    pub fn bound(&self, cover: Cover) -> Result<(Bytes, BoundKind), String> {
-        self.bound_of(Some(self.at[1]), self.normalized(), cover)
+    pub fn bound(&self, cover: Cover) -> Result<Option<(Bytes, BoundKind)>, String> {
+        if cover != Cover::EveryOrder {
+            return self.bound_of(Some(self.at[1]), self.normalized(), cover).map(Some);
+        }
+        let Some(limits) = self.study.experiment.bound.limits(&self.graph.graph) else { return Ok(None) };
+        self.find(Of::EveryOrder, |machine| {
+            let found = across_orders(&self.graph.graph, machine, &limits).map_err(|e| e.to_string())?;
+            Ok((found.value, BoundKind::Partition))
+        })
+        .map(Some)
     }
 
     /// As [`Cell::bound`], of the best schedule known; `None` when the experiment names none.
@@ -85,14 +114,25 @@ impl Cell<'_> {
         normalized: &Schedule,
         cover: Cover,
     ) -> Result<(Bytes, BoundKind), String> {
+        let [_, _, level, hardware] = self.at;
+        let entry = schedule.map_or(self.graph.best.as_ref(), |s| self.graph.schedules.get(s));
+        let variant = entry.map_or(0, |entry| hardware.min(self.study.variants(entry) - 1));
+        self.find(Of::Schedule { schedule, variant, level, cover }, |machine| {
+            bound(&self.graph.graph, machine, normalized, cover).map(|b| (b.value, b.kind)).map_err(|e| e.to_string())
+        })
+    }
+
+    /// A bound that other cells may have asked for before.
+    fn find(
+        &self,
+        of: Of,
+        find: impl FnOnce(&Machine) -> Result<(Bytes, BoundKind), String> + Send,
+    ) -> Result<(Bytes, BoundKind), String> {
         let graph = &self.graph.graph;
         let machine = Machine::resolve(graph, &self.hardware.hardware);
         let machine = machine.map_err(|errors| errors.first().map_or_else(String::new, ToString::to_string))?;
         let capacities = graph.caches().map(|c| machine.cache(c).capacity).collect();
-        let key = Key { graph: self.at[0], schedule, level: self.at[2], capacities, cover };
-        self.study.bounds.get(key, || {
-            bound(graph, &machine, normalized, cover).map(|b| (b.value, b.kind)).map_err(|e| e.to_string())
-        })
+        self.study.bounds.get(Key { graph: self.at[0], of, capacities }, || find(&machine))
     }
 }
 

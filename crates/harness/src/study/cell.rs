@@ -1,15 +1,14 @@
 //! One cell of a study: a combination of axis values, its key and its seed.
 
-use super::{GraphEntry, HardwareEntry, ScheduleEntry, Study};
+use super::{GraphEntry, HardwareEntry, Made, ScheduleEntry, Searching, Study};
 use crate::columns::Column;
-use crate::experiment::{Budget, SearchAxes, chain_text};
+use crate::experiment::{SearchAxes, chain_text};
 use crate::hash::Hash;
-use spillbench_core::planner::{PlanError, PlannerConfig, Workspace};
+use spillbench_core::planner::{PlannerConfig, Workspace};
 use spillbench_core::schedule::Normalize;
-use spillbench_core::{Graph, Machine, Placement, Plan, Schedule, Strategy};
+use spillbench_core::{Machine, Placement, Schedule, Strategy};
 use spillbench_heuristics::{Heuristic, Policy};
-use spillbench_search::{LeastMovement, Monitor, Objective, Progress, SearchConfig, search};
-use std::time::{Duration, Instant};
+use spillbench_search::TimedError;
 
 /// The most cells of one experiment.
 pub const MAX_CELLS: u64 = 10_000_000;
@@ -50,7 +49,7 @@ pub enum Way<'a> {
     /// By the planner, from the schedule as it is.
     Plan(Planning<'a>),
     /// By a search that starts from the schedule.
-    Search(Searching),
+    Search(Searching<'a>),
 }
 
 /// What the planner goes by.
@@ -68,31 +67,16 @@ pub struct Planning<'a> {
     pub attempts: u32,
     /// The prefetch window, in op nodes.
     pub prefetch: u32,
-}
-
-/// What a search goes by, beside its seed.
-#[derive(Clone, Copy)]
-pub struct Searching {
-    /// What it makes small.
-    pub objective: &'static dyn Objective,
-    /// How long it goes on.
-    pub budget: Budget,
-    /// How many annealings exchange what they find.
-    pub islands: u32,
+    /// Whether the finished plan is given a faster order.
+    pub retime: bool,
 }
 
 impl Planning<'_> {
     /// The policy with a seed.
     pub fn policy(&self, seed: u64) -> Policy {
-        let Self { heuristic, chain, placement, attempts, prefetch, .. } = *self;
-        let config = PlannerConfig { strategies: chain.to_vec(), placement, attempts, prefetch, retime: false };
+        let Self { heuristic, chain, placement, attempts, prefetch, retime, .. } = *self;
+        let config = PlannerConfig { strategies: chain.to_vec(), placement, attempts, prefetch, retime };
         Policy { heuristic, config, seed }
-    }
-}
-
-impl std::fmt::Debug for Searching {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Searching({}, {})", self.objective.name(), self.budget)
     }
 }
 
@@ -104,7 +88,7 @@ fn digit(rest: &mut u64, n: usize) -> usize {
 }
 
 impl Study {
-    /// The cell of a number below [`Study::cell_count`]. Those of the planner come first, prefetch
+    /// The cell of a number below [`Study::cell_count`]. Those of the planner come first, retiming
     /// varying fastest, then those of searches, seeds varying fastest; graphs vary slowest.
     pub fn cell(&self, index: u64) -> Cell<'_> {
         let planned = u64::try_from(self.planned()).unwrap_or(u64::MAX);
@@ -114,7 +98,8 @@ impl Study {
         };
         let canonical = cell.canonical(self.experiment.seed);
         if let Way::Plan(_) = cell.way {
-            // What is measured beside the plan has no part in the seed, and so none in the plan.
+            // What is measured beside the plan has no part in the seed, and so none in the plan; nor has
+            // retiming, so that plans are compared with what they were before it.
             cell.seed = (Hash::of(canonical.as_bytes()).0 as u64) >> 1;
         }
         cell.key = Hash::of((canonical + &cell.beside()).as_bytes());
@@ -124,6 +109,7 @@ impl Study {
     fn planned_cell(&self, index: u64) -> Cell<'_> {
         let axes = &self.experiment.axes;
         let mut rest = index;
+        let retime = axes.retime[digit(&mut rest, axes.retime.len())].value;
         let prefetch = axes.prefetch[digit(&mut rest, axes.prefetch.len())].value;
         let attempts = axes.attempts[digit(&mut rest, axes.attempts.len())].value;
         let placement = axes.placements[digit(&mut rest, axes.placements.len())].value;
@@ -131,16 +117,15 @@ impl Study {
         let (heuristic, repetition) = self.runs[digit(&mut rest, self.runs.len())];
         let level = digit(&mut rest, axes.normalize.len());
         let normalize = axes.normalize[level].value;
-        let way = Way::Plan(Planning { normalize, heuristic, chain, placement, attempts, prefetch });
+        let way = Way::Plan(Planning { normalize, heuristic, chain, placement, attempts, prefetch, retime });
         Cell { repetition, ..self.cell_at(index, rest, level, way) }
     }
 
     fn searched_cell<'a>(&'a self, search: &'a SearchAxes, index: u64, mut rest: u64) -> Cell<'a> {
         let repetition = digit(&mut rest, search.seeds.len());
         let budget = search.budgets[digit(&mut rest, search.budgets.len())].value;
-        let name = &search.objectives[digit(&mut rest, search.objectives.len())].value;
-        let objective = spillbench_search::objective(name).unwrap_or(&LeastMovement);
-        let way = Way::Search(Searching { objective, budget, islands: search.islands });
+        let goal = &search.goals[digit(&mut rest, search.goals.len())].value;
+        let way = Way::Search(Searching { goal, budget, islands: search.islands });
         let seed = search.seeds[repetition].value;
         Cell { repetition: repetition as u32, seed, ..self.cell_at(index, rest, 0, way) }
     }
@@ -172,6 +157,7 @@ impl Study {
         let axes = &self.experiment.axes;
         let schedules = self.graphs.iter().map(|g| g.schedules.len()).sum();
         let planner = [
+            axes.retime.len(),
             axes.prefetch.len(),
             axes.attempts.len(),
             axes.placements.len(),
@@ -185,7 +171,7 @@ impl Study {
         let mut indices: Vec<u64> = along_axes(&planner).into_iter().filter(|&i| i < planned).collect();
         if let Some(search) = &self.experiment.search {
             let lengths =
-                [search.seeds.len(), search.budgets.len(), search.objectives.len(), self.hardware.len(), schedules];
+                [search.seeds.len(), search.budgets.len(), search.goals.len(), self.hardware.len(), schedules];
             indices.extend(along_axes(&lengths).into_iter().map(|i| planned.saturating_add(i)));
         }
         indices.into_iter().filter(|&i| i < self.cell_count()).map(|i| self.cell(i))
@@ -217,28 +203,33 @@ impl<'a> Cell<'a> {
                      attempts {attempts}\nprefetch {prefetch}\nrepetition {repetition}\nseed {base_seed}\n"
                 )
             }
-            Way::Search(Searching { objective, budget, islands }) => format!(
+            Way::Search(Searching { goal, budget, islands }) => format!(
                 "spillbench search {KEY_VERSION}\ngraph {graph}\nstart {schedule}\nhardware {hardware}\n\
-                 objective {}\nbudget {budget}\nislands {islands}\nseed {}\n",
-                objective.name(),
+                 objective {goal}\nbudget {budget}\nislands {islands}\nseed {}\n",
                 self.seed
             ),
         }
     }
 
-    /// What is measured beside the plan, as text.
+    /// What comes behind the plan, as text: retiming, and what is measured beside it.
     fn beside(&self) -> String {
-        let experiment = &self.study.experiment;
-        if !self.is_bounded() {
-            return String::new();
+        let mut text = String::new();
+        if self.planning().is_some_and(|p| p.retime) {
+            text.push_str("retime\n");
         }
-        let best = self.graph.best.as_ref().map_or_else(|| "none".to_owned(), |b| b.hash.to_string());
-        if experiment.attribution { format!("bound\nattribution, best {best}\n") } else { "bound\n".to_owned() }
+        if self.is_bounded() {
+            text.push_str("bound\n");
+        }
+        if self.is_attributed() {
+            let best = self.graph.best.as_ref().map_or_else(|| "none".to_owned(), |b| b.hash.to_string());
+            text.push_str(&format!("attribution, best {best}\n"));
+        }
+        text
     }
 
     /// True when the movement of its plan is split into its causes.
     pub fn is_attributed(&self) -> bool {
-        self.study.experiment.attribution && self.is_bounded()
+        self.study.experiment.attribution && self.planning().is_some() && self.is_bounded()
     }
 
     /// The level of normalising by name, where the planner is at work.
@@ -253,7 +244,7 @@ impl<'a> Cell<'a> {
     }
 
     /// What a search goes by, where there is one.
-    pub fn searching(&self) -> Option<&Searching> {
+    pub fn searching(&self) -> Option<&Searching<'a>> {
         if let Way::Search(searching) = &self.way { Some(searching) } else { None }
     }
 
@@ -288,33 +279,15 @@ impl<'a> Cell<'a> {
     /// Makes the plan.
     ///
     /// # Errors
-    /// When there is none.
-    pub fn plan(&self, machine: &Machine, workspace: &mut Workspace) -> Result<Plan, PlanError> {
-        let graph = &self.graph.graph;
+    /// When there is none, or a search found none that keeps to its limit.
+    pub fn plan(&self, machine: &Machine, workspace: &mut Workspace) -> Result<Made, TimedError> {
         match &self.way {
-            Way::Plan(planning) => planning.policy(self.seed).plan(graph, machine, self.normalized(), workspace),
-            Way::Search(searching) => self.search(searching, graph, machine),
+            Way::Plan(planning) => {
+                let policy = planning.policy(self.seed);
+                let plan = policy.plan(&self.graph.graph, machine, self.normalized(), workspace)?;
+                Ok(Made { plan, searched: None })
+            }
+            Way::Search(searching) => self.search(searching, machine),
         }
     }
-
-    fn search(&self, searching: &Searching, graph: &Graph, machine: &Machine) -> Result<Plan, PlanError> {
-        let begin = Instant::now();
-        let start = self.schedule.on(graph, &self.hardware.hardware, Normalize::Free);
-        let (evaluations, time) = match searching.budget {
-            Budget::Evaluations(n) => (Some(n), None),
-            Budget::Seconds(s) => (None, Some(Duration::from_secs_f64(s))),
-        };
-        // One thread, because the sweep has one for each core.
-        let (seed, islands) = (self.seed, searching.islands as usize);
-        let config = SearchConfig { seed, islands, threads: 1, evaluations, target: None };
-        let stop = || time.is_some_and(|time| begin.elapsed() >= time);
-        search(graph, machine, &start, searching.objective, &config, &stop, &mut Quiet).map(|found| found.plan)
-    }
-}
-
-/// Follows a search without a word.
-struct Quiet;
-
-impl Monitor for Quiet {
-    fn improved(&mut self, _plan: &Plan, _progress: Progress) {}
 }

@@ -18,6 +18,8 @@ pub struct HardwareEntry {
     pub factor: Factor,
     /// The cost model, in the words of the tables.
     pub cost: String,
+    /// Its reservations, in the words of the tables; `None` without any.
+    pub reserved: Option<String>,
     /// The hash of all that is in it but its name.
     pub hash: Hash,
 }
@@ -54,6 +56,11 @@ pub(super) fn expand(
             }
             costed.reservations.extend(experiment.reservations.iter().map(|r| r.value.clone()));
             let reserves = !costed.reservations.is_empty();
+            if reserves && experiment.search.is_some() {
+                let place = experiment.reservations.first().map_or(named.place, |r| r.place);
+                let why = "a search does not keep to reservations".to_owned();
+                complaints.push(Complaint { place, problem: Problem::Impossible(why) });
+            }
             match with_capacities(&costed, experiment) {
                 Ok(variants) if reserves && variants.iter().any(|v| v.0.validate().is_err()) => {
                     // Only a reservation can fit one hardware and not another.
@@ -85,7 +92,9 @@ fn entry(name: &str, hardware: Hardware, factor: Factor) -> HardwareEntry {
     let mut unnamed = hardware.clone();
     unnamed.name = String::new();
     let hash = Hash::of(hardware_toml::write(&unnamed).as_bytes());
-    HardwareEntry { name: name.to_owned(), cost: cost_text(hardware.spill_cost), hardware, factor, hash }
+    let reserved: Vec<_> = hardware.reservations.iter().map(ToString::to_string).collect();
+    let reserved = (!reserved.is_empty()).then(|| reserved.join(" "));
+    HardwareEntry { name: name.to_owned(), cost: cost_text(hardware.spill_cost), hardware, factor, reserved, hash }
 }
 
 fn read(name: &str, base: &Path) -> Result<(String, Hardware), Problem> {

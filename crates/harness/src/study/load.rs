@@ -6,7 +6,7 @@ use crate::hash::{self, Hash};
 use rayon::prelude::*;
 use spillbench_core::formats::{Place, graph_csv, graph_json, schedule_text};
 use spillbench_core::schedule::Normalize;
-use spillbench_core::{Graph, Hardware, Machine, Schedule};
+use spillbench_core::{Cycles, Graph, Hardware, Machine, Schedule};
 use spillbench_search::{ORDERS, Order};
 use spillbench_workloads::WorkloadSpec;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,9 @@ pub struct GraphEntry {
     pub place: Option<Place>,
     /// The graph.
     pub graph: Graph,
+    /// Cycles that no plan of it takes less than, spills left out; 0 without timing, and where nothing is
+    /// searched.
+    pub least_makespan: Cycles,
     /// The hash of its content.
     pub hash: Hash,
     /// The schedules it is planned with.
@@ -200,7 +203,9 @@ fn read(located: &Located, experiment: &Experiment, folders: &Folders) -> Result
     if !complaints.is_empty() {
         return Err(complaints);
     }
-    Ok(GraphEntry { name: located.name.clone(), place, hash: hash::graph(&graph), graph, schedules, best })
+    let least_makespan = experiment.search.as_ref().map_or(0, |_| spillbench_search::least_makespan(&graph));
+    let (name, hash, least_makespan) = (located.name.clone(), hash::graph(&graph), Cycles(least_makespan));
+    Ok(GraphEntry { name, place, hash, graph, least_makespan, schedules, best })
 }
 
 /// Reads a graph from a file of any known form.
