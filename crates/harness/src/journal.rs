@@ -8,9 +8,11 @@
 
 use crate::error::HarnessError;
 use crate::hash::Hash;
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read as _, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Name of the journal in an output folder.
@@ -67,12 +69,63 @@ fn unframe(line: &[u8]) -> Option<(Hash, &[u8])> {
     (sum == checksum(key, payload)).then_some((Hash::parse(key)?, payload))
 }
 
-/// Reads a journal that `tool` wrote and hands each line that counts to `visit`. A file that ends
-/// before its first line break is an empty journal.
+/// Payloads of journals by key, left on disk: what is kept of each is where it stands.
+#[derive(Debug, Default)]
+pub struct Index {
+    files: Vec<Mutex<File>>,
+    places: HashMap<Hash, Place>,
+}
+
+/// Where a payload stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    file: u32,
+    length: u32,
+    offset: u64,
+}
+
+impl Index {
+    /// Adds the lines of a journal that `tool` wrote.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn add(&mut self, path: &Path, tool: &str) -> Result<Read, HarnessError> {
+        let file = self.files.len() as u32;
+        self.files.push(Mutex::new(File::open(path).map_err(HarnessError::io(path))?));
+        let places = &mut self.places;
+        read(path, tool, |key, offset, payload| {
+            if let Ok(length) = u32::try_from(payload.len()) {
+                places.insert(key, Place { file, length, offset });
+            }
+        })
+    }
+
+    /// How many payloads there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// True without any.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The payload of a key; `None` where there is none, or it can no longer be read.
+    pub fn get(&self, key: Hash) -> Option<Vec<u8>> {
+        let place = self.places.get(&key)?;
+        let mut file = self.files[place.file as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut payload = vec![0; place.length as usize];
+        file.seek(SeekFrom::Start(place.offset)).and_then(|_| file.read_exact(&mut payload)).ok()?;
+        Some(payload)
+    }
+}
+
+/// Reads a journal that `tool` wrote and hands each line that counts to `visit`: its key, where its
+/// payload begins, and the payload. A file that ends before its first line break is an empty journal.
 ///
 /// # Errors
 /// When the file cannot be read, is no journal, or was written by another version of the tool.
-pub fn read(path: &Path, tool: &str, mut visit: impl FnMut(Hash, &[u8])) -> Result<Read, HarnessError> {
+pub fn read(path: &Path, tool: &str, mut visit: impl FnMut(Hash, u64, &[u8])) -> Result<Read, HarnessError> {
     let mut reader = BufReader::with_capacity(1 << 16, File::open(path).map_err(HarnessError::io(path))?);
     let (mut line, mut read, mut at) = (Vec::new(), Read::default(), 0u64);
     loop {
@@ -92,7 +145,7 @@ pub fn read(path: &Path, tool: &str, mut visit: impl FnMut(Hash, &[u8])) -> Resu
             _ if first => return Err(HarnessError::NoJournal { path: path.to_owned() }),
             Some((key, payload)) => {
                 read.lines += 1;
-                visit(key, payload);
+                visit(key, at - 1 - payload.len() as u64, payload);
             }
             None => read.dropped += 1,
         }
@@ -124,19 +177,14 @@ fn check_tool(path: &Path, tool: &str, payload: &[u8]) -> Result<(), HarnessErro
 }
 
 impl Journal {
-    /// Opens the journal of a folder for appending, or begins one; `visit` gets the lines it has.
+    /// Opens the journal of a folder for appending, or begins one; `known` gets the lines it has.
     /// With `fsync` each append reaches the disk before it returns.
     ///
     /// # Errors
     /// As [`read`], or when another process holds the journal.
-    pub fn open(
-        folder: &Path,
-        tool: &str,
-        fsync: bool,
-        visit: impl FnMut(Hash, &[u8]),
-    ) -> Result<(Self, Read), HarnessError> {
+    pub fn open(folder: &Path, tool: &str, fsync: bool, known: &mut Index) -> Result<(Self, Read), HarnessError> {
         let (mut journal, path) = Self::lock(folder, fsync)?;
-        let read = read(&path, tool, visit)?;
+        let read = known.add(&path, tool)?;
         journal.cut(read.end)?;
         if read.end == 0 {
             journal.append(HEADER, tool.as_bytes())?;
@@ -193,9 +241,13 @@ mod tests {
 
     fn lines(folder: &Path) -> (Vec<(Hash, String)>, Read) {
         let mut lines = Vec::new();
-        let visit = |k, p: &[u8]| lines.push((k, String::from_utf8(p.to_vec()).unwrap()));
-        let (_, read) = Journal::open(folder, TOOL, false, visit).unwrap();
-        (lines, read)
+        let mut known = Index::default();
+        let (_, opened) = Journal::open(folder, TOOL, false, &mut known).unwrap();
+        let visit = |k, _, p: &[u8]| lines.push((k, String::from_utf8(p.to_vec()).unwrap()));
+        read(&folder.join(FILE_NAME), TOOL, visit).unwrap();
+        assert!(lines.iter().all(|(k, p)| known.get(*k).as_deref() == Some(p.as_bytes())));
+        assert_eq!(known.len(), lines.len());
+        (lines, opened)
     }
 
     fn sample(folder: &Path) -> Vec<u8> {
@@ -224,8 +276,8 @@ mod tests {
         for torn in 0..=whole.len() {
             std::fs::write(&path, &whole[..torn]).unwrap();
             let breaks = whole[..torn].iter().filter(|&&b| b == b'\n').count();
-            let mut seen = Vec::new();
-            let (mut journal, read) = Journal::open(folder.path(), TOOL, false, |k, _| seen.push(k)).unwrap();
+            let mut seen = Index::default();
+            let (mut journal, read) = Journal::open(folder.path(), TOOL, false, &mut seen).unwrap();
             assert_eq!(seen.len(), breaks.saturating_sub(1), "torn at byte {torn}");
             let inside = whole[..torn].last().is_some_and(|&b| b != b'\n');
             assert_eq!(read.dropped, usize::from(inside && breaks > 0), "torn at byte {torn}");
@@ -260,14 +312,14 @@ mod tests {
     fn other_tools_other_files_and_other_writers_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         sample(folder.path());
-        let other = Journal::open(folder.path(), "spillbench 2", false, |_, _| ());
+        let other = Journal::open(folder.path(), "spillbench 2", false, &mut Index::default());
         assert!(matches!(other, Err(HarnessError::OtherTool { written_by, .. }) if written_by == TOOL));
-        let held = Journal::open(folder.path(), TOOL, false, |_, _| ()).unwrap();
-        let second = Journal::open(folder.path(), TOOL, false, |_, _| ());
+        let held = Journal::open(folder.path(), TOOL, false, &mut Index::default()).unwrap();
+        let second = Journal::open(folder.path(), TOOL, false, &mut Index::default());
         assert!(matches!(second, Err(HarnessError::Locked { .. })));
         drop(held);
         std::fs::write(folder.path().join(FILE_NAME), "cell,graph\n1,2\n").unwrap();
-        let table = Journal::open(folder.path(), TOOL, false, |_, _| ());
+        let table = Journal::open(folder.path(), TOOL, false, &mut Index::default());
         assert!(matches!(table, Err(HarnessError::NoJournal { .. })));
     }
 }

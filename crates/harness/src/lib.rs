@@ -17,6 +17,7 @@ pub mod parquet;
 pub mod partition;
 pub mod record;
 pub mod results;
+mod rows;
 pub mod stats;
 pub mod study;
 pub mod summary;
@@ -24,3 +25,4 @@ pub mod sweep;
 pub mod table;
 
 pub use error::HarnessError;
+pub use rows::Rows;

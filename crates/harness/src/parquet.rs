@@ -9,10 +9,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of one row group.
-const GROUP: usize = 1 << 17;
+/// Rows of one row group, which are in memory at once.
+const GROUP: usize = 1 << 14;
 
 /// How the values of a column are stored.
 fn physical(column: &Column) -> Physical {
@@ -34,28 +35,34 @@ fn schema(columns: &[Column]) -> Result<TypePtr> {
     Type::group_type_builder("runs").with_fields(fields).build().map(Arc::new)
 }
 
-/// Writes a table whose columns are `columns`; empty values become null.
+/// Writes the table of a file whose columns are `columns`; empty values become null.
 ///
 /// # Errors
-/// When the writer fails, or a value is not of the type of its column.
-pub fn write(columns: &[Column], table: &Table, out: impl Write + Send) -> Result<()> {
+/// When the file cannot be read, the writer fails, or a value is not of the type of its column.
+pub fn write(columns: &[Column], table: &Path, out: impl Write + Send) -> Result<()> {
     let properties = Arc::new(WriterProperties::builder().build());
     let mut file = SerializedFileWriter::new(out, schema(columns)?, properties)?;
-    let mut from = 0;
-    while from < table.len() || from == 0 {
-        let mut group = file.next_row_group()?;
-        for column in columns {
-            let texts = table.rows().skip(from).take(GROUP).map(|row| row.text(&column.name));
-            match physical(column) {
-                Physical::INT64 => write_column::<Int64Type>(&mut group, texts, |t| t.parse().ok(), column)?,
-                Physical::DOUBLE => write_column::<DoubleType>(&mut group, texts, |t| t.parse().ok(), column)?,
-                _ => write_column::<ByteArrayType>(&mut group, texts, |t| Some(ByteArray::from(t)), column)?,
-            }
-        }
-        group.close()?;
-        from += GROUP;
-    }
+    let mut failure = None;
+    Table::read_parts(table, GROUP, |part| {
+        failure = write_group(&mut file, columns, part).err();
+        failure.is_none()
+    })
+    .map_err(|e| ParquetError::External(e.into()))?;
+    failure.map_or(Ok(()), Err)?;
     file.close().map(drop)
+}
+
+fn write_group(file: &mut SerializedFileWriter<impl Write + Send>, columns: &[Column], part: &Table) -> Result<()> {
+    let mut group = file.next_row_group()?;
+    for column in columns {
+        let texts = part.rows().map(|row| row.text(&column.name));
+        match physical(column) {
+            Physical::INT64 => write_column::<Int64Type>(&mut group, texts, |t| t.parse().ok(), column)?,
+            Physical::DOUBLE => write_column::<DoubleType>(&mut group, texts, |t| t.parse().ok(), column)?,
+            _ => write_column::<ByteArrayType>(&mut group, texts, |t| Some(ByteArray::from(t)), column)?,
+        }
+    }
+    group.close().map(drop)
 }
 
 fn write_column<'a, T: DataType>(
@@ -84,8 +91,9 @@ fn write_column<'a, T: DataType>(
 mod tests {
     use super::*;
     use crate::experiment::{ExperimentFile, parse};
+    use crate::results;
     use crate::study::{Folders, Study};
-    use crate::sweep::{self, Options, Silent};
+    use crate::sweep::{self, Options, Shard, Silent};
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     #[test]
@@ -95,9 +103,11 @@ mod tests {
         let Ok(ExperimentFile::Study(experiment)) = parse(text) else { panic!("a study") };
         let study = Study::load(*experiment, &Folders { base: ".".into(), data: ".".into() }).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let runs = sweep::run(&study, folder.path(), &Options::default(), &mut Silent).unwrap().runs;
-        let path = folder.path().join("runs.parquet");
-        write(&study.columns, &runs, std::fs::File::create(&path).unwrap()).unwrap();
+        let swept = sweep::run(&study, folder.path(), &Options::default(), &mut Silent).unwrap();
+        results::write(&study, &swept, folder.path(), Shard::WHOLE).unwrap();
+        results::write_parquet(&study, folder.path()).unwrap();
+        let path = folder.path().join(results::PARQUET);
+        let runs = Table::read(&folder.path().join(results::RUNS)).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         let mut rows = 0;
         for (read, row) in reader.get_row_iter(None).unwrap().zip(runs.rows()) {

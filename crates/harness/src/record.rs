@@ -13,17 +13,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 /// How a cell ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// A valid plan.
     Ok,
     /// No plan exists: something exceeds its cache by itself.
     Infeasible,
-    /// A plan that the checker refuses: a defect of the planner or a heuristic.
-    Invalid,
     /// A search found no plan that keeps to its limit of movement.
     Unmet,
+    /// A plan that the checker refuses: a defect of the planner or a heuristic.
+    Invalid,
     /// No plan though one may exist: a limit of the formats, or a defect.
     Failed,
 }

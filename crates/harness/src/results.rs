@@ -2,13 +2,17 @@
 //! tables, figures and,
 //! last, the manifest. Each file is renamed into place whole.
 
+use crate::columns;
 use crate::error::HarnessError;
+use crate::experiment::{Experiment, FigureKind, FigureSpec, TableSpec};
 use crate::figure;
 use crate::manifest::{CellSeconds, Manifest, moment};
+use crate::rows::Rows;
 use crate::study::Study;
 use crate::summary;
 use crate::sweep::{Shard, Swept};
-use crate::table::{Table, dictionary};
+use crate::table::{Row, Table, dictionary};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -78,6 +82,13 @@ impl Output<'_> {
         Ok(())
     }
 
+    fn rows(&mut self, name: &str, rows: &Rows) -> Result<(), HarnessError> {
+        let path = self.folder.join(name);
+        rows.publish(&path)?;
+        self.written.files.push(path);
+        Ok(())
+    }
+
     fn table(&mut self, name: impl AsRef<Path>, table: &Table) -> Result<(), HarnessError> {
         self.file(name, |out| table.write(out))
     }
@@ -90,12 +101,12 @@ impl Output<'_> {
 /// When a file cannot be written or a figure cannot be drawn.
 pub fn write(study: &Study, swept: &Swept, folder: &Path, shard: Shard) -> Result<Written, HarnessError> {
     let mut output = Output { folder, written: Written::default() };
-    output.table(RUNS, &swept.runs)?;
+    output.rows(RUNS, &swept.runs)?;
     if !swept.timed.is_empty() {
-        output.table(TIMED, &swept.timed)?;
+        output.rows(TIMED, &swept.timed)?;
     }
     output.table(COLUMNS, &dictionary(&study.columns))?;
-    output.table(TIMINGS, &swept.timings)?;
+    output.rows(TIMINGS, &swept.timings)?;
     output.file(EXPERIMENT, |out| out.write_all(study.experiment.text.as_bytes()))?;
     if !shard.is_whole() {
         output.written.notices.push(format!("shard {shard}: tables and figures are left to the merged run"));
@@ -103,8 +114,7 @@ pub fn write(study: &Study, swept: &Swept, folder: &Path, shard: Shard) -> Resul
         output.written.notices.push(format!("{} cells were not run: no tables, no figures", swept.missing));
         return Ok(output.written);
     } else {
-        summaries(study, swept, &mut output)?;
-        figures(study, swept, &mut output)?;
+        pictures(study, &mut output)?;
     }
     let manifest = manifest(study, swept, shard);
     output.file(MANIFEST, |out| {
@@ -118,22 +128,61 @@ pub fn write(study: &Study, swept: &Swept, folder: &Path, shard: Shard) -> Resul
 #[cfg(feature = "parquet")]
 pub const PARQUET: &str = "runs.parquet";
 
-/// Writes the rows as Parquet, beside `runs.csv`.
+/// Writes the rows of a folder as Parquet, beside its `runs.csv`.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// When the file cannot be read or written.
 #[cfg(feature = "parquet")]
-pub fn write_parquet(study: &Study, swept: &Swept, folder: &Path) -> Result<(), HarnessError> {
-    let path = folder.join(PARQUET);
-    let mut bytes = Vec::new();
-    crate::parquet::write(&study.columns, &swept.runs, &mut bytes)
+pub fn write_parquet(study: &Study, folder: &Path) -> Result<(), HarnessError> {
+    let (path, partial) = (folder.join(PARQUET), folder.join(format!(".{PARQUET}.partial")));
+    let file = File::create(&partial).map_err(HarnessError::io(&partial))?;
+    crate::parquet::write(&study.columns, &folder.join(RUNS), file)
         .map_err(|e| HarnessError::Table { path: path.clone(), message: e.to_string() })?;
-    write_file(&path, |out| out.write_all(&bytes))
+    std::fs::rename(&partial, &path).map_err(HarnessError::io(&path))
 }
 
-fn summaries(study: &Study, swept: &Swept, output: &mut Output<'_>) -> Result<(), HarnessError> {
-    for spec in &study.experiment.tables {
-        let summary = summary::summarize(&swept.runs, spec);
+/// Tables and figures, from what was written.
+fn pictures(study: &Study, output: &mut Output<'_>) -> Result<(), HarnessError> {
+    let Experiment { tables, figures, .. } = &study.experiment;
+    let shows_rows = |f: &&FigureSpec| !matches!(f.kind, FigureKind::Plan { .. });
+    if tables.is_empty() && figures.is_empty() {
+        return Ok(());
+    }
+    let named: HashSet<&str> = tables
+        .iter()
+        .flat_map(TableSpec::columns)
+        .chain(figures.iter().filter(shows_rows).flat_map(FigureSpec::columns))
+        .map(|column| column.value.as_str())
+        .collect();
+    let wanted = |column: &str| named.contains(column) || columns::is_axis(column) || figure::reads(column);
+    let runs = Table::read_columns(&output.folder.join(RUNS), wanted)?;
+    let timed = figures.iter().any(FigureSpec::is_timed).then(|| output.folder.join(TIMED)).filter(|p| p.exists());
+    let timed = timed.map_or_else(|| Ok(Table::default()), |path| Table::read_columns(&path, wanted))?;
+    summaries(tables, &runs, output)?;
+    for spec in figures {
+        let rows = if spec.is_timed() { &timed } else { &runs };
+        let drawn = if shows_rows(&spec) {
+            figure::of_study(study, rows, spec)?
+        } else {
+            let ok = |row: &Row<'_>| row.text("status") == "ok";
+            let row = Table::find(&output.folder.join(RUNS), &spec.filter, ok)?;
+            row.map_or(Ok(None), |row| figure::of_study(study, &row, spec))?
+        };
+        let Some(drawn) = drawn else {
+            output.written.notices.push(format!("figure {}: no row passes its filter", spec.name.value));
+            continue;
+        };
+        let stem = Path::new(FIGURES).join(&spec.name.value);
+        let with = |extension: &str| PathBuf::from(format!("{}.{extension}", stem.display()));
+        output.file(with("svg"), |out| out.write_all(drawn.svg.as_bytes()))?;
+        output.file(with("png"), |out| out.write_all(&drawn.png))?;
+    }
+    Ok(())
+}
+
+fn summaries(tables: &[TableSpec], runs: &Table, output: &mut Output<'_>) -> Result<(), HarnessError> {
+    for spec in tables {
+        let summary = summary::summarize(runs, spec);
         if summary.lines.is_empty() {
             output.written.notices.push(format!("table {}: no row passes its filter", spec.name.value));
             continue;
@@ -147,22 +196,8 @@ fn summaries(study: &Study, swept: &Swept, output: &mut Output<'_>) -> Result<()
     Ok(())
 }
 
-fn figures(study: &Study, swept: &Swept, output: &mut Output<'_>) -> Result<(), HarnessError> {
-    for spec in &study.experiment.figures {
-        let Some(drawn) = figure::of_study(study, swept.rows_of(spec), spec)? else {
-            output.written.notices.push(format!("figure {}: no row passes its filter", spec.name.value));
-            continue;
-        };
-        let stem = Path::new(FIGURES).join(&spec.name.value);
-        let with = |extension: &str| PathBuf::from(format!("{}.{extension}", stem.display()));
-        output.file(with("svg"), |out| out.write_all(drawn.svg.as_bytes()))?;
-        output.file(with("png"), |out| out.write_all(&drawn.png))?;
-    }
-    Ok(())
-}
-
 fn manifest(study: &Study, swept: &Swept, shard: Shard) -> Manifest {
-    let rows = (swept.runs.len() + swept.timed.len()) as u64;
+    let rows = swept.runs.len() + swept.timed.len();
     let (total, longest) = (swept.cell_time.0.as_secs_f64(), swept.cell_time.1.as_secs_f64());
     let mut manifest = Manifest::of(study);
     manifest.shard = (!shard.is_whole()).then(|| shard.to_string());

@@ -11,7 +11,6 @@ use crate::experiment::TableSpec;
 use crate::hash::Hash;
 use crate::stats::{self, Interval};
 use crate::table::{Row, Table, distinct, is_partial};
-use csv::StringRecord;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -202,7 +201,7 @@ impl Summary {
             row.extend(line.outcome.map(|n| n.to_string()));
             row.push(line.rank.to_string());
             row.extend([line.cases, line.without, line.zeros].map(|n| n.to_string()));
-            table.push(StringRecord::from(row));
+            table.push(row);
         }
         table
     }
@@ -319,7 +318,7 @@ mod tests {
             ("c", "random", "0", "70"),
             ("c", "random", "1", ""),
         ];
-        rows.iter().for_each(|r| table.push(StringRecord::from(vec![r.0, r.1, r.2, r.3])));
+        rows.iter().for_each(|r| table.push([r.0, r.1, r.2, r.3]));
         table
     }
 

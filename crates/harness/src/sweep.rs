@@ -1,29 +1,28 @@
 //! The sweep: every cell of a study over all threads, each journalled as soon as it is done.
 //!
-//! Threads send finished cells to one writer, which alone appends to the journal; the table is
-//! sorted by cell at the end, so it depends neither on the number of threads nor on the order in
-//! which they finish, nor on how often the run was killed and resumed.
+//! Threads take cells in order and send them, when done, to one writer, which alone appends to the
+//! journal and writes the rows in the order of the cells. So the table depends neither on the number of
+//! threads nor on the order in which they finish, nor on how often the run was killed and resumed; and
+//! memory does not grow with the cells, but for a few words for each line of a journal that is resumed.
 
 use crate::error::HarnessError;
-use crate::experiment::FigureSpec;
-use crate::hash::Hash;
-use crate::journal::{self, Journal};
+use crate::journal::{self, Index, Journal};
 use crate::manifest;
 use crate::record::{self, Record, Status, Times};
+use crate::results;
+use crate::rows::{self, Order, Rows};
 use crate::study::{Cell, Study};
-use crate::table::Table;
-use csv::StringRecord;
 use rayon::prelude::*;
 use spillbench_core::planner::Workspace;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Finished cells that may wait for the writer.
-const QUEUE: usize = 1024;
+const QUEUE: usize = 256;
 
 /// One of `count` parts of a sweep: the cells whose number leaves `index - 1` over `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,19 +111,19 @@ impl Progress for Silent {}
 #[derive(Debug)]
 pub struct Swept {
     /// `runs.csv`.
-    pub runs: Table,
+    pub runs: Rows,
     /// `timed.csv`: the rows of cells whose results depend on the machine.
-    pub timed: Table,
+    pub timed: Rows,
     /// `timings.csv`.
-    pub timings: Table,
+    pub timings: Rows,
+    /// How many cells ended how.
+    pub ends: BTreeMap<Status, u64>,
     /// Rows taken from journals.
     pub resumed: u64,
     /// Journal lines that were cut short or damaged, and counted for nothing.
     pub dropped: usize,
     /// Cells of the shard that have no row, because a defect ended the run.
     pub missing: u64,
-    /// Cells that point to a defect.
-    pub defects: u64,
     /// Wall time of all cells together, and of the longest.
     pub cell_time: (Duration, Duration),
     /// When it began and ended.
@@ -132,31 +131,33 @@ pub struct Swept {
 }
 
 impl Swept {
-    /// The rows that a figure shows.
-    pub fn rows_of(&self, figure: &FigureSpec) -> &Table {
-        if figure.is_timed() { &self.timed } else { &self.runs }
+    /// Cells that point to a defect.
+    pub fn defects(&self) -> u64 {
+        self.ends.iter().filter(|end| end.0.is_defect()).map(|end| end.1).sum()
     }
 }
 
 /// A finished cell on its way to the writer.
 struct Done<'a> {
     cell: Cell<'a>,
+    /// Its place in the shard.
+    place: u64,
     status: Status,
     times: Times,
-    row: StringRecord,
+    lines: Vec<u8>,
     /// The journal line; `None` when the journal has it.
     payload: Option<Vec<u8>>,
     /// True when it was not run now.
     resumed: bool,
 }
 
-/// Payloads of earlier runs by key.
+/// Payloads of earlier runs.
 #[derive(Default)]
 struct Known {
     /// Of the journal of this folder.
-    own: HashMap<Hash, Box<[u8]>>,
+    own: Index,
     /// Of the journals of other folders.
-    others: HashMap<Hash, Box<[u8]>>,
+    others: Index,
     dropped: usize,
 }
 
@@ -173,37 +174,36 @@ pub fn run(
 ) -> Result<Swept, HarnessError> {
     let start = SystemTime::now();
     let (journal, known) = open(folder, options)?;
+    let tables = Tables::begin(study, folder)?;
     let cells = options.shard.cells(study.cell_count());
     let (sender, receiver) = sync_channel(QUEUE);
     let stop = AtomicBool::new(false);
     let resumed_at_most = (known.own.len() + known.others.len()) as u64;
     progress.begin(cells, resumed_at_most.min(cells));
     let written = std::thread::scope(|scope| {
-        let writer = scope.spawn(|| write(receiver, journal, options, progress, &stop));
-        (0..cells as usize).into_par_iter().with_max_len(1).for_each_with(sender, |sender, place| {
+        let mut collected = Collected { journal, tables, order: Order::new(folder), counts: Counts::default() };
+        let writer = scope.spawn(|| collected.write(receiver, options, progress, &stop).map(|()| collected));
+        // One after another, so that few rows have to wait for those before them.
+        (0..cells).par_bridge().for_each_with(sender, |sender, place| {
             if !stop.load(Ordering::Relaxed) {
-                run_one(study.cell(options.shard.cell(place as u64)), &known, sender);
+                run_one(study.cell(options.shard.cell(place)), place, &known, sender);
             }
         });
         writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    let mut collected = written?;
-    collected.done.sort_unstable_by_key(|d| d.index);
-    Ok(collected.finish(study, cells, known.dropped, start))
+    written?.finish(cells, known.dropped, start)
 }
 
 fn open(folder: &Path, options: &Options) -> Result<(Journal, Known), HarnessError> {
     let tool = manifest::tool();
     let mut known = Known::default();
     for other in &options.merge {
-        let take = |key, payload: &[u8]| drop(known.others.insert(key, payload.into()));
-        known.dropped += journal::read(&other.join(journal::FILE_NAME), &tool, take)?.dropped;
+        known.dropped += known.others.add(&other.join(journal::FILE_NAME), &tool)?.dropped;
     }
     let path = folder.join(journal::FILE_NAME);
-    let finished = folder.join(crate::results::MANIFEST).exists();
+    let finished = folder.join(results::MANIFEST).exists();
     let journal = if options.resume {
-        let take = |key, payload: &[u8]| drop(known.own.insert(key, payload.into()));
-        let (journal, read) = Journal::open(folder, &tool, options.fsync, take)?;
+        let (journal, read) = Journal::open(folder, &tool, options.fsync, &mut known.own)?;
         known.dropped += read.dropped;
         journal
     } else {
@@ -216,7 +216,7 @@ fn open(folder: &Path, options: &Options) -> Result<(Journal, Known), HarnessErr
         Journal::begin(folder, &tool, options.fsync)?
     };
     // Without its manifest a folder counts as unfinished.
-    match std::fs::remove_file(folder.join(crate::results::MANIFEST)) {
+    match std::fs::remove_file(folder.join(results::MANIFEST)) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(HarnessError::Io { path, source: e }),
         _ => Ok((journal, known)),
     }
@@ -226,102 +226,152 @@ thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
-fn run_one<'a>(cell: Cell<'a>, known: &Known, sender: &SyncSender<Done<'a>>) {
-    let own = known.own.get(&cell.key);
-    let earlier = own.or_else(|| known.others.get(&cell.key));
-    let earlier = earlier.and_then(|payload| serde_json::from_slice::<Record>(payload).ok());
+fn run_one<'a>(cell: Cell<'a>, place: u64, known: &Known, sender: &SyncSender<Done<'a>>) {
+    let read = |payload: Vec<u8>| serde_json::from_slice::<Record>(&payload).ok();
+    let own = known.own.get(cell.key).and_then(read);
+    let is_own = own.is_some();
+    let earlier = own.or_else(|| known.others.get(cell.key).and_then(read));
     let resumed = earlier.is_some();
     let record = earlier.unwrap_or_else(|| WORKSPACE.with_borrow_mut(|workspace| record::run(&cell, workspace)));
     // A record is plain data with text keys, which always serialises.
-    let payload = (own.is_none() || !resumed).then(|| serde_json::to_vec(&record).unwrap_or_default());
-    let row = row(&cell, &record);
-    let done = Done { cell, status: record.status, times: record.times, row, payload, resumed };
+    let payload = (!is_own).then(|| serde_json::to_vec(&record).unwrap_or_default());
+    let lines = lines(&cell, &record);
+    let done = Done { cell, place, status: record.status, times: record.times, lines, payload, resumed };
     // The writer hangs up only after an error, which it reports itself.
     let _ = sender.send(done);
 }
 
-/// The row of a cell.
-fn row(cell: &Cell<'_>, record: &Record) -> StringRecord {
-    let (mut row, mut text) = (StringRecord::new(), String::new());
-    for column in cell.columns() {
-        text.clear();
-        column.write(cell, Some(record), &mut text);
-        row.push_field(&text);
+/// The first byte of the lines of a cell whose row stands in `timed.csv`, and of the others.
+const IS_TIMED: [u8; 2] = [0, 1];
+
+/// What is written of a cell: to which table, its row, and its times.
+fn lines(cell: &Cell<'_>, record: &Record) -> Vec<u8> {
+    let mut text = String::new();
+    let row = rows::line(|put| {
+        for column in cell.columns() {
+            text.clear();
+            column.write(cell, Some(record), &mut text);
+            put(&text);
+        }
+    });
+    let times = record.times;
+    let spans = [times.plan, times.check, times.measure, times.total()].map(seconds);
+    let spans = rows::line(|put| {
+        put(&cell.key.to_string());
+        spans.iter().for_each(|span| put(span));
+    });
+    let mut lines = vec![IS_TIMED[usize::from(cell.is_timed())]];
+    lines.extend((row.len() as u64).to_le_bytes());
+    lines.extend(row);
+    lines.extend(spans);
+    lines
+}
+
+/// The tables of a sweep in the making.
+struct Tables {
+    runs: rows::Writer,
+    timed: rows::Writer,
+    timings: rows::Writer,
+}
+
+impl Tables {
+    fn begin(study: &Study, folder: &Path) -> Result<Self, HarnessError> {
+        let columns = || study.columns.iter().map(|c| c.name.as_str());
+        let timings = ["cell", "plan_s", "check_s", "measure_s", "total_s"];
+        Ok(Self {
+            runs: rows::Writer::begin(folder, results::RUNS, columns())?,
+            timed: rows::Writer::begin(folder, results::TIMED, columns())?,
+            timings: rows::Writer::begin(folder, results::TIMINGS, timings)?,
+        })
     }
-    row
+
+    /// Writes the [`lines`] of a cell.
+    fn write(&mut self, lines: &[u8]) -> Result<(), HarnessError> {
+        let Some((&timed, Some((length, lines)))) = lines.split_first().map(|(t, rest)| (t, rest.split_first_chunk()))
+        else {
+            return Ok(());
+        };
+        let (row, spans) = lines.split_at(u64::from_le_bytes(*length) as usize);
+        let table = if timed == IS_TIMED[1] { &mut self.timed } else { &mut self.runs };
+        table.write(row)?;
+        self.timings.write(spans)
+    }
 }
 
-struct Finished {
-    index: u64,
-    key: Hash,
-    timed: bool,
-    times: Times,
-    row: StringRecord,
-}
-
+/// What the writer counts.
 #[derive(Default)]
-struct Collected {
-    done: Vec<Finished>,
+struct Counts {
+    done: u64,
     resumed: u64,
-    defects: u64,
+    ends: BTreeMap<Status, u64>,
+    total: u64,
+    longest: u64,
 }
 
-fn write(
-    receiver: Receiver<Done<'_>>,
-    mut journal: Journal,
-    options: &Options,
-    progress: &mut dyn Progress,
-    stop: &AtomicBool,
-) -> Result<Collected, HarnessError> {
-    let mut collected = Collected::default();
-    for done in receiver {
-        if let Some(payload) = &done.payload {
-            journal.append(done.cell.key, payload).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+struct Collected {
+    journal: Journal,
+    tables: Tables,
+    order: Order,
+    counts: Counts,
+}
+
+impl Collected {
+    fn write(
+        &mut self,
+        receiver: Receiver<Done<'_>>,
+        options: &Options,
+        progress: &mut dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<(), HarnessError> {
+        for done in receiver {
+            self.take(done, options, progress, stop).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
         }
-        collected.resumed += u64::from(done.resumed);
-        if done.status.is_defect() {
-            collected.defects += 1;
-            stop.fetch_or(options.fail_fast, Ordering::Relaxed);
-        }
-        progress.done(&done.cell, done.status);
-        let Done { cell, times, row, .. } = done;
-        let (index, key, timed) = (cell.index, cell.key, cell.is_timed());
-        collected.done.push(Finished { index, key, timed, times, row });
+        Ok(())
     }
-    Ok(collected)
+
+    fn take(
+        &mut self,
+        done: Done<'_>,
+        options: &Options,
+        progress: &mut dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<(), HarnessError> {
+        let Done { cell, place, status, times, lines, payload, resumed } = done;
+        if let Some(payload) = &payload {
+            self.journal.append(cell.key, payload)?;
+        }
+        let counts = &mut self.counts;
+        counts.done += 1;
+        counts.resumed += u64::from(resumed);
+        *counts.ends.entry(status).or_default() += 1;
+        counts.total = counts.total.saturating_add(times.total());
+        counts.longest = counts.longest.max(times.total());
+        stop.fetch_or(options.fail_fast && status.is_defect(), Ordering::Relaxed);
+        progress.done(&cell, status);
+        self.order.take(place, lines, |lines| self.tables.write(lines))
+    }
+
+    fn finish(mut self, cells: u64, dropped: usize, start: SystemTime) -> Result<Swept, HarnessError> {
+        self.order.end(|lines| self.tables.write(lines))?;
+        let Tables { runs, timed, timings } = self.tables;
+        let Counts { done, resumed, ends, total, longest } = self.counts;
+        Ok(Swept {
+            runs: runs.end()?,
+            timed: timed.end()?,
+            timings: timings.end()?,
+            ends,
+            resumed,
+            dropped,
+            missing: cells - done,
+            cell_time: (Duration::from_nanos(total), Duration::from_nanos(longest)),
+            span: (start, SystemTime::now()),
+        })
+    }
 }
 
 /// Nanoseconds as seconds with all nine decimals.
 fn seconds(nanos: u64) -> String {
     format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
-}
-
-impl Collected {
-    fn finish(self, study: &Study, cells: u64, dropped: usize, start: SystemTime) -> Swept {
-        let mut runs = Table::new(study.columns.iter().map(|c| &c.name));
-        let mut timed_rows = runs.clone();
-        let mut timings = Table::new(["cell", "plan_s", "check_s", "measure_s", "total_s"]);
-        let (mut total, mut longest) = (0u64, 0u64);
-        let missing = cells - self.done.len() as u64;
-        for Finished { key, timed, times, row, .. } in self.done {
-            total = total.saturating_add(times.total());
-            longest = longest.max(times.total());
-            let spans = [times.plan, times.check, times.measure, times.total()].map(seconds);
-            timings.push(StringRecord::from_iter(std::iter::once(key.to_string()).chain(spans)));
-            if timed { &mut timed_rows } else { &mut runs }.push(row);
-        }
-        Swept {
-            runs,
-            timed: timed_rows,
-            timings,
-            resumed: self.resumed,
-            dropped,
-            missing,
-            defects: self.defects,
-            cell_time: (Duration::from_nanos(total), Duration::from_nanos(longest)),
-            span: (start, SystemTime::now()),
-        }
-    }
 }
 
 /// What a sweep is likely to take.
@@ -359,7 +409,7 @@ pub fn estimate(study: &Study, shard: Shard, budget: Duration) -> Estimate {
         }
         let one = Instant::now();
         let record = record::run(&cell, &mut workspace);
-        let _ = row(&cell, &record);
+        let _ = lines(&cell, &record);
         spent += one.elapsed();
         sampled += 1;
         if begin.elapsed() > budget {

@@ -7,19 +7,23 @@ use crate::columns::Column;
 use crate::error::HarnessError;
 use crate::experiment::Filter;
 use csv::StringRecord;
-use std::collections::HashMap;
+use indexmap::IndexSet;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
 /// Columns in which cells may differ though they are one case: repetitions under other seeds.
 const REPETITION: &str = "repetition";
 
-/// Rows of named columns.
+/// Rows of named columns. Each text is kept once, however many rows hold it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     names: StringRecord,
     places: HashMap<String, usize>,
-    rows: Vec<StringRecord>,
+    texts: IndexSet<Box<str>>,
+    /// Row after row, the number of the text in each column.
+    cells: Vec<u32>,
 }
 
 impl Table {
@@ -27,13 +31,19 @@ impl Table {
     pub fn new(names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let names = StringRecord::from_iter(names);
         let places = names.iter().enumerate().map(|(i, name)| (name.to_owned(), i)).collect();
-        Self { names, places, rows: Vec::new() }
+        Self { names, places, texts: IndexSet::new(), cells: Vec::new() }
     }
 
     /// Appends a row, which has a value for each column.
-    pub fn push(&mut self, row: StringRecord) {
-        debug_assert_eq!(row.len(), self.names.len(), "a row has a value for each column");
-        self.rows.push(row);
+    pub fn push<T: AsRef<str>>(&mut self, row: impl IntoIterator<Item = T>) {
+        row.into_iter().for_each(|text| self.push_text(text.as_ref()));
+        debug_assert!(self.cells.len().is_multiple_of(self.names.len()), "a row has a value for each column");
+    }
+
+    fn push_text(&mut self, text: &str) {
+        let number = self.texts.get_index_of(text).unwrap_or_else(|| self.texts.insert_full(text.into()).0);
+        // More texts than this do not fit into memory.
+        self.cells.push(u32::try_from(number).unwrap_or(u32::MAX));
     }
 
     /// Reads a table with its header.
@@ -41,17 +51,70 @@ impl Table {
     /// # Errors
     /// When the file cannot be read or is no CSV.
     pub fn read(path: &Path) -> Result<Self, HarnessError> {
-        let broken = |e: csv::Error| HarnessError::Table { path: path.to_owned(), message: e.to_string() };
-        let mut reader = csv::Reader::from_path(path).map_err(broken)?;
-        let names = reader.headers().map_err(broken)?.clone();
-        let mut table = Self::new(names.iter());
-        if table.places.len() != names.len() {
-            return Err(HarnessError::Table { path: path.to_owned(), message: "a column stands twice".to_owned() });
-        }
-        for row in reader.records() {
-            table.push(row.map_err(broken)?);
+        Self::read_columns(path, |_| true)
+    }
+
+    /// Reads the columns of a table that are `wanted`.
+    ///
+    /// # Errors
+    /// As [`Table::read`].
+    pub fn read_columns(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, HarnessError> {
+        let (mut reader, names) = open(path)?;
+        let kept: Vec<usize> = (0..names.len()).filter(|&i| wanted(&names[i])).collect();
+        let mut table = Self::new(kept.iter().map(|&i| &names[i]));
+        let mut row = StringRecord::new();
+        while reader.read_record(&mut row).map_err(broken(path))? {
+            kept.iter().for_each(|&i| table.push_text(&row[i]));
         }
         Ok(table)
+    }
+
+    /// Reads a table in parts of at most `most` rows, for as long as `take` says so; one part without rows
+    /// where it has none.
+    ///
+    /// # Errors
+    /// As [`Table::read`].
+    pub fn read_parts(path: &Path, most: usize, mut take: impl FnMut(&Self) -> bool) -> Result<(), HarnessError> {
+        let (mut reader, names) = open(path)?;
+        let (mut part, mut row) = (Self::new(&names), StringRecord::new());
+        let mut first = true;
+        while reader.read_record(&mut row).map_err(broken(path))? {
+            part.push(&row);
+            if part.len() == most {
+                if !take(&part) {
+                    return Ok(());
+                }
+                first = false;
+                part.clear();
+            }
+        }
+        if first || !part.is_empty() {
+            take(&part);
+        }
+        Ok(())
+    }
+
+    /// Takes all rows away.
+    fn clear(&mut self) {
+        self.texts.clear();
+        self.cells.clear();
+    }
+
+    /// Reads on until a row passes a filter and `fits`: a table of that row alone, if there is one.
+    ///
+    /// # Errors
+    /// As [`Table::read`].
+    pub fn find(path: &Path, filter: &Filter, fits: impl Fn(&Row<'_>) -> bool) -> Result<Option<Self>, HarnessError> {
+        let (mut reader, names) = open(path)?;
+        let (mut table, mut row) = (Self::new(&names), StringRecord::new());
+        while reader.read_record(&mut row).map_err(broken(path))? {
+            table.clear();
+            table.push(&row);
+            if table.filtered(filter).first().is_some_and(&fits) {
+                return Ok(Some(table));
+            }
+        }
+        Ok(None)
     }
 
     /// Writes the table with its header.
@@ -61,8 +124,8 @@ impl Table {
     pub fn write(&self, out: impl Write) -> std::io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         writer.write_record(&self.names)?;
-        for row in &self.rows {
-            writer.write_record(row)?;
+        for row in self.rows() {
+            writer.write_record((0..self.names.len()).map(|i| row.at(i)))?;
         }
         writer.flush()
     }
@@ -74,17 +137,17 @@ impl Table {
 
     /// The number of rows.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.cells.len() / self.names.len().max(1)
     }
 
     /// True without rows.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.cells.is_empty()
     }
 
     /// The rows, in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> + DoubleEndedIterator + Clone {
-        self.rows.iter().map(|values| Row { table: self, values })
+        self.cells.chunks_exact(self.names.len().max(1)).map(|values| Row { table: self, values })
     }
 
     /// The place of a column.
@@ -141,13 +204,13 @@ fn same_value(wanted: &str, text: &str) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     table: &'a Table,
-    values: &'a StringRecord,
+    values: &'a [u32],
 }
 
 impl<'a> Row<'a> {
     /// The text of a column, if the table has it.
     pub fn get(&self, column: &str) -> Option<&'a str> {
-        self.values.get(self.table.place(column)?)
+        self.table.place(column).map(|place| self.at(place))
     }
 
     /// The text of a column; empty if the table lacks it.
@@ -162,7 +225,7 @@ impl<'a> Row<'a> {
 
     /// The text at a place.
     pub fn at(&self, place: usize) -> &'a str {
-        self.values.get(place).unwrap_or("")
+        self.values.get(place).and_then(|&text| self.table.texts.get_index(text as usize)).map_or("", |text| text)
     }
 
     /// The texts at some places, joined: equal for rows that agree there.
@@ -171,18 +234,33 @@ impl<'a> Row<'a> {
     }
 }
 
+fn broken(path: &Path) -> impl FnOnce(csv::Error) -> HarnessError + '_ {
+    move |e| HarnessError::Table { path: path.to_owned(), message: e.to_string() }
+}
+
+/// The rows of a file, and its header, in which no name stands twice.
+fn open(path: &Path) -> Result<(csv::Reader<File>, StringRecord), HarnessError> {
+    let mut reader = csv::Reader::from_path(path).map_err(broken(path))?;
+    let names = reader.headers().map_err(broken(path))?.clone();
+    let distinct: HashSet<&str> = names.iter().collect();
+    if distinct.len() != names.len() {
+        return Err(HarnessError::Table { path: path.to_owned(), message: "a column stands twice".to_owned() });
+    }
+    Ok((reader, names))
+}
+
 /// The data dictionary of columns: name, unit, role and description.
 pub fn dictionary(columns: &[Column]) -> Table {
     let mut table = Table::new(["column", "unit", "role", "description"]);
     for column in columns {
-        table.push(StringRecord::from_iter([column.name.as_str(), column.unit, column.role.name(), column.doc]));
+        table.push([column.name.as_str(), column.unit, column.role.name(), column.doc]);
     }
     table
 }
 
 /// The distinct texts of a column over some rows, in order of first mention.
 pub fn distinct<'a>(rows: &[Row<'a>], column: &str) -> Vec<&'a str> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     rows.iter().map(|row| row.text(column)).filter(|text| seen.insert(*text)).collect()
 }
 
@@ -194,7 +272,7 @@ mod tests {
         let mut table =
             Table::new(["graph", "heuristic", "repetition", "capacity_factor", "capacity.L1", "extra_movement"]);
         for (graph, rep, movement) in [("matmul(m=8,n=8)", "0", "12"), ("a \"b\"", "1", ""), ("é", "0", "0.5")] {
-            table.push(StringRecord::from(vec![graph, "lru", rep, "1", "4096", movement]));
+            table.push([graph, "lru", rep, "1", "4096", movement]);
         }
         table
     }

@@ -276,7 +276,7 @@ fn the_figures_of_the_quickstart_are_sound() {
     let study = common::try_study(&text, &folder).unwrap();
     let out = tempfile::tempdir().unwrap();
     let swept = run(&study, out.path(), &Options::default(), 2);
-    assert_eq!(swept.defects, 0);
+    assert_eq!(swept.defects(), 0);
     let mut views = 0;
     for spec in &study.experiment.figures {
         match figure::of_rows(&swept.runs, spec) {

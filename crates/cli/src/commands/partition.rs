@@ -172,7 +172,7 @@ impl PartitionArgs {
         for curve in curves {
             let name = problem.task.graph.cache_name(curve.cache).to_owned();
             for (capacity, moved) in &curve.points {
-                table.push([name.clone(), capacity.to_string(), moved.to_string()].iter().collect());
+                table.push([name.clone(), capacity.to_string(), moved.to_string()]);
             }
         }
         if let Some(path) = &self.csv {

@@ -191,11 +191,11 @@ impl SweepArgs {
         let progress = console.progress("cells", options.shard.cells(job.study.cell_count()));
         let swept = sweep::run(&job.study, &job.out, &options, &mut Bar(&progress))?;
         drop(progress);
+        let written = results::write(&job.study, &swept, &job.out, options.shard)?;
         #[cfg(feature = "parquet")]
         if self.parquet {
-            results::write_parquet(&job.study, &swept, &job.out)?;
+            results::write_parquet(&job.study, &job.out)?;
         }
-        let written = results::write(&job.study, &swept, &job.out, options.shard)?;
         written.notices.iter().for_each(|notice| console.note(notice));
         if swept.dropped > 0 {
             console.note(format_args!(
@@ -226,27 +226,19 @@ fn human(time: Duration) -> String {
 }
 
 fn report(job: &Job, swept: &Swept, console: &mut Console) -> Result<Outcome, CliError> {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for row in swept.runs.rows().chain(swept.timed.rows()) {
-        let status = row.text("status");
-        match counts.iter_mut().find(|c| c.0 == status) {
-            Some(count) => count.1 += 1,
-            None => counts.push((status, 1)),
-        }
-    }
-    let counts = counts.iter().map(|(status, n)| format!("{n} {status}")).collect::<Vec<_>>().join(", ");
+    let counts = swept.ends.iter().map(|(status, n)| format!("{n} {}", status.name())).collect::<Vec<_>>().join(", ");
     let time = swept.span.1.duration_since(swept.span.0).unwrap_or_default();
     let resumed = if swept.resumed > 0 { format!(", {} taken from the journal", swept.resumed) } else { String::new() };
     console.line(format_args!(
         "{}: {} ({counts}{resumed}) in {}, written to {}",
         job.study.experiment.name,
-        plural((swept.runs.len() + swept.timed.len()) as u64, "cell"),
+        plural(swept.runs.len() + swept.timed.len(), "cell"),
         human(time),
         job.out.display(),
     ))?;
-    if swept.defects > 0 {
+    if swept.defects() > 0 {
         let runs = job.out.join(results::RUNS);
-        let defects = plural(swept.defects, "cell");
+        let defects = plural(swept.defects(), "cell");
         console
             .note(format_args!("{defects} invalid or failed: see the columns status and reason of {}", runs.display()));
         return Ok(Outcome::Refuted);

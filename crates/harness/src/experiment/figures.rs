@@ -2,7 +2,7 @@
 
 use super::check::Checker;
 use super::raw::RawFigure;
-use super::wanted::{At, FigureKind, FigureSpec, Part, PlanView, Scale, Width};
+use super::wanted::{At, FigureKind, FigureSpec, Part, PlanView, Scale, TableSpec, Width};
 use super::{Complaints, Filter, Problem};
 use toml::Spanned;
 
@@ -214,6 +214,13 @@ impl FigureSpec {
             FigureKind::Plan { .. } => Vec::new(),
         };
         own.into_iter().flatten().chain(self.filter.columns()).collect()
+    }
+}
+
+impl TableSpec {
+    /// Every column that the table names.
+    pub fn columns(&self) -> impl Iterator<Item = &At<String>> {
+        [&self.compare, &self.value].into_iter().chain(&self.by).chain(self.filter.columns())
     }
 }
 

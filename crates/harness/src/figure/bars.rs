@@ -122,6 +122,11 @@ pub fn describe(scene: &mut Scene, facet: &str, keys: &[(&str, &str)], column: &
     };
 }
 
+/// True for columns that are read whatever the figure names.
+pub fn reads(column: &str) -> bool {
+    column.starts_with("movement_") || column.starts_with("movement.")
+}
+
 /// The parts of a stacked bar: columns with the words of the legend.
 fn parts(table: &Table, rows: &[Row<'_>], part: Part) -> Vec<(String, String)> {
     let named =

@@ -87,6 +87,11 @@ pub fn of_rows(table: &Table, spec: &FigureSpec) -> Option<Scene> {
     Some(scene)
 }
 
+/// True for columns that figures read without naming them.
+pub(crate) fn reads(column: &str) -> bool {
+    matches!(column, "status" | "bound") || over::reads(column) || bars::reads(column)
+}
+
 /// What a figure shows, in words.
 fn caption(kind: &FigureKind) -> String {
     let label = axis::column_label;
@@ -122,10 +127,7 @@ pub fn of_plan(view: PlanView, picture: &PlanPicture<'_>) -> Result<Option<Scene
     }))
 }
 
-/// Draws a figure of a study from its rows, see [`Swept::rows_of`]; `None` when there is nothing to
-/// draw.
-///
-/// [`Swept::rows_of`]: crate::sweep::Swept::rows_of
+/// Draws a figure of a study from its rows; `None` when there is nothing to draw.
 ///
 /// # Errors
 /// When drawing fails.

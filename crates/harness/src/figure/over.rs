@@ -26,6 +26,11 @@ const OPTIMAL: Stroke = Stroke::solid(Color::rgb(120, 120, 120), 0.6);
 /// The column of what a bound speaks of.
 const COVER: &str = "bound_cover";
 
+/// True for columns that are read whatever the figure names.
+pub(super) fn reads(column: &str) -> bool {
+    [RATIO, COVER].contains(&column)
+}
+
 /// What covers a plan: its order, or every order.
 #[derive(Clone, Copy, PartialEq)]
 enum Over {

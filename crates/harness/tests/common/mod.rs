@@ -4,6 +4,7 @@
 use spillbench_harness::experiment::{Complaints, ExperimentFile, parse};
 use spillbench_harness::study::{Folders, Study};
 use spillbench_harness::sweep::{self, Options, Silent, Swept};
+use spillbench_harness::table::Table;
 use std::path::Path;
 
 /// Loads a study whose plain paths are relative to `base`.
@@ -17,16 +18,32 @@ pub fn study(text: &str) -> Study {
     try_study(text, Path::new(".")).unwrap_or_else(|complaints| panic!("{complaints}"))
 }
 
+/// What a sweep came to, with its tables in memory.
+pub struct Ran {
+    pub runs: Table,
+    pub timed: Table,
+    swept: Swept,
+}
+
+impl std::ops::Deref for Ran {
+    type Target = Swept;
+
+    fn deref(&self) -> &Swept {
+        &self.swept
+    }
+}
+
 /// Runs a study on so many threads.
-pub fn run(study: &Study, folder: &Path, options: &Options, threads: usize) -> Swept {
+pub fn run(study: &Study, folder: &Path, options: &Options, threads: usize) -> Ran {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    pool.install(|| sweep::run(study, folder, options, &mut Silent)).unwrap()
+    let swept = pool.install(|| sweep::run(study, folder, options, &mut Silent)).unwrap();
+    Ran { runs: swept.runs.table().unwrap(), timed: swept.timed.table().unwrap(), swept }
 }
 
 /// The table of rows as CSV.
-pub fn csv(swept: &Swept) -> String {
+pub fn csv(ran: &Ran) -> String {
     let mut bytes = Vec::new();
-    swept.runs.write(&mut bytes).unwrap();
+    ran.runs.write(&mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 

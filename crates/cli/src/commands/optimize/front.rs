@@ -120,7 +120,7 @@ fn write(
         let energy = point.energy.map(|e| e.to_string()).unwrap_or_default();
         let figures: [String; 4] =
             [(i + 1).to_string(), task.name.clone(), point.movement.to_string(), point.makespan.to_string()];
-        table.push(figures.into_iter().chain([energy, name]).collect());
+        table.push(figures.into_iter().chain([energy, name]));
     }
     let drawn = draw(&table)?;
     let mut csv = Vec::new();
