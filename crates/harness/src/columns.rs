@@ -6,13 +6,14 @@
 
 use crate::experiment::{Budget, chain_text};
 use crate::record::{Bounded, Record, Status};
-use crate::study::{Cell, GraphEntry, HardwareEntry, Searched};
+use crate::study::{Cell, GraphEntry, HardwareBase, HardwareEntry, Searched};
 use spillbench_bounds::Cover;
 use spillbench_bounds::attribution::{Attribution, attribute, gap, over_bound};
 use spillbench_core::Bytes;
 use spillbench_core::metrics::{Metrics, Split};
 use spillbench_core::plan::Counters;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// What a column is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,11 +126,13 @@ const AXES: &[Entry] = &[
     ("schedule", TEXT, "the schedule before it is normalised; what a search starts from", |c, _, _| {
         Value::Text(&c.schedule.name)
     }),
-    ("hardware", TEXT, "the hardware: preset, or stem of its file", |c, _, _| Value::Text(&c.hardware.name)),
+    ("hardware", TEXT, "the hardware: preset, or stem of its file", |c, _, _| Value::Text(&c.hardware.base.name)),
     ("reserve", TEXT, "bytes kept from buffers, as --reserve takes them; empty for none", |c, _, _| {
-        c.hardware.reserved.as_deref().map_or(Value::Empty, Value::Text)
+        c.hardware.base.reserved.as_deref().map_or(Value::Empty, Value::Text)
     }),
-    ("cost_model", TEXT, "what a spill costs in cycles, with its parameters", |c, _, _| Value::Text(&c.hardware.cost)),
+    ("cost_model", TEXT, "what a spill costs in cycles, with its parameters", |c, _, _| {
+        Value::Text(&c.hardware.base.cost)
+    }),
     ("normalize", TEXT, "how far the schedule is normalised", |c, _, _| {
         c.normalize_name().map_or(Value::Empty, Value::Text)
     }),
@@ -220,7 +223,7 @@ const FACTOR: Entry =
     });
 
 const CAPACITY: Entry = ("capacity", BYTES, "capacity of the cache", |c, _, cache| {
-    c.hardware.hardware.caches.get(cache).map(|spec| spec.capacity.0).into()
+    c.hardware.capacity(cache).map(|capacity| capacity.0).into()
 });
 
 fn metric<'a>(record: Option<&'a Record>, get: impl Fn(&'a Metrics) -> Option<u64>) -> Value<'a> {
@@ -396,10 +399,15 @@ fn column(&(name, unit, doc, get): &Entry, role: Role, of: &str) -> Column {
     Column { name: full, unit, doc, role, numeric: !unit.is_empty(), of: of.to_owned(), get }
 }
 
+/// The bases of some hardware, of which many entries share each.
+pub(crate) fn bases(hardware: &[HardwareEntry]) -> impl Iterator<Item = &HardwareBase> {
+    hardware.chunk_by(|a, b| Arc::ptr_eq(&a.base, &b.base)).map(|entries| &*entries[0].base)
+}
+
 /// All caches of some hardware, in order of first mention.
 pub fn caches(hardware: &[HardwareEntry]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for name in hardware.iter().flat_map(|h| h.hardware.caches.keys()) {
+    for name in bases(hardware).flat_map(|base| base.hardware.caches.keys()) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
@@ -410,18 +418,18 @@ pub fn caches(hardware: &[HardwareEntry]) -> Vec<&str> {
 /// All pipes: those that the hardware orders, then its spill pipes and those of the graphs by name.
 fn pipes<'a>(graphs: &'a [GraphEntry], hardware: &'a [HardwareEntry]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
-    for name in hardware.iter().flat_map(|h| &h.hardware.pipes) {
+    for name in bases(hardware).flat_map(|base| &base.hardware.pipes) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
     }
-    let spill =
-        hardware.iter().flat_map(|h| h.hardware.caches.values()).flat_map(|c| [&c.spill_in_pipe, &c.spill_out_pipe]);
+    let spill = bases(hardware).flat_map(|base| base.hardware.caches.values());
+    let spill = spill.flat_map(|c| [&c.spill_in_pipe, &c.spill_out_pipe]);
     let mut others: Vec<&str> =
         graphs.iter().flat_map(|g| g.graph.pipe_names()).chain(spill).map(String::as_str).collect();
-    others.retain(|name| !names.contains(name));
     others.sort_unstable();
     others.dedup();
+    others.retain(|name| !names.contains(name));
     names.extend(others);
     names
 }

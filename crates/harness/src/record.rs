@@ -141,7 +141,7 @@ pub fn run(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
 
 fn attempt(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
     let graph = &cell.graph.graph;
-    let machine = match Machine::resolve(graph, &cell.hardware.hardware) {
+    let machine = match Machine::resolve(graph, &cell.hardware.hardware()) {
         Ok(machine) => machine,
         Err(errors) => return Record::without_plan(Status::Failed, join(&errors)),
     };
@@ -178,15 +178,15 @@ fn bounded(
 ) -> Result<Option<Bounded>, String> {
     let graph = &cell.graph.graph;
     // A search chooses its order, whatever it starts from.
-    let cover = cell.planning().map_or(Cover::EveryOrder, |_| cover_of(graph, cell.normalized(), plan));
-    let Some((value, kind)) = cell.bound(cover)? else { return Ok(None) };
+    let cover = cell.planning().map_or(Cover::EveryOrder, |_| cover_of(graph, &cell.normalized(), plan));
+    let Some((value, kind)) = cell.bound(machine, cover)? else { return Ok(None) };
     let (mut best, mut in_bytes) = (None, None);
     // What an order costs beyond another means nothing of plans that left it.
     let attributed = cell.is_attributed() && cover != Cover::EveryOrder;
     if let Some(planning) = cell.planning().filter(|_| attributed) {
-        best = cell.best_bound(cover)?;
+        best = cell.best_bound(machine, cover)?;
         let policy = planning.policy(cell.seed);
-        let moved = policy.movement_in_bytes(graph, machine, cell.normalized(), workspace);
+        let moved = policy.movement_in_bytes(graph, machine, &cell.normalized(), workspace);
         in_bytes = Some(moved.map_err(|e| e.to_string())?);
     }
     Ok(Some(Bounded { value, kind, cover, best, in_bytes }))

@@ -5,21 +5,26 @@ mod bounds;
 mod cell;
 mod hardware;
 mod load;
+mod recent;
 mod searching;
 
 pub use cell::{Cell, MAX_CELLS, Planning, Way};
-pub use hardware::HardwareEntry;
+pub use hardware::{HardwareBase, HardwareEntry};
 pub use load::{GraphEntry, Notice, ScheduleEntry, ScheduleSource};
 pub use searching::{Made, Searched, Searching};
 
 use crate::columns::{self, Column, Role};
 use crate::error::HarnessError;
 use crate::experiment::{At, Complaint, Complaints, Experiment, ExperimentFile, FigureKind, Filter, Problem};
+use recent::Recent;
 use spillbench_core::{Machine, Schedule};
 use spillbench_heuristics::Heuristic;
 use spillbench_search::Aim;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::Arc;
+
+/// Normalised schedules that are kept: more than threads are at work on.
+const RECENT_SCHEDULES: usize = 256;
 
 /// A study ready to run.
 #[derive(Debug)]
@@ -36,11 +41,8 @@ pub struct Study {
     pub columns: Vec<Column>,
     /// Heuristics with their repetitions; only those that draw are repeated.
     runs: Vec<(&'static Heuristic, u32)>,
-    /// Normalised schedules, made when first asked for: by graph, schedule, level and, for those made
-    /// for it, hardware.
-    normalized: Vec<OnceLock<Schedule>>,
-    /// The first index in `normalized` of each schedule of each graph.
-    first_normalized: Vec<Vec<usize>>,
+    /// Normalised schedules: by graph, schedule, level and, for those made for it, hardware.
+    normalized: Recent<[usize; 4], Arc<Schedule>>,
     bounds: bounds::Bounds,
 }
 
@@ -84,30 +86,12 @@ impl Study {
         check_goals(&experiment, &graphs, &hardware, &mut complaints);
         let runs = runs(&experiment);
         let columns = columns::of(&graphs, &hardware, experiment.search.is_some(), experiment.attribution);
-        let (normalized, first_normalized) = (Vec::new(), Vec::new());
-        let bounds = bounds::Bounds::default();
-        let mut study =
-            Self { experiment, graphs, hardware, notices, columns, runs, normalized, first_normalized, bounds };
+        let (normalized, bounds) = (Recent::new(RECENT_SCHEDULES), bounds::Bounds::default());
+        let study = Self { experiment, graphs, hardware, notices, columns, runs, normalized, bounds };
         study.check_size(&mut complaints);
         study.check_wanted(&mut complaints);
         finish(complaints)?;
-        study.make_room();
         Ok(study)
-    }
-
-    /// Makes room for the normalised schedules, which are no more than there are cells.
-    fn make_room(&mut self) {
-        let levels = if self.runs.is_empty() { 0 } else { self.experiment.axes.normalize.len() };
-        let mut next = 0;
-        for graph in &self.graphs {
-            let mut first = Vec::with_capacity(graph.schedules.len());
-            for schedule in &graph.schedules {
-                first.push(next);
-                next += levels * self.variants(schedule);
-            }
-            self.first_normalized.push(first);
-        }
-        self.normalized = (0..next).map(|_| OnceLock::new()).collect();
     }
 
     /// How many hardware entries a schedule differs by.
@@ -158,13 +142,14 @@ impl Study {
         }
     }
 
-    /// A schedule of a graph at a level of normalising on some hardware; made once.
-    pub fn normalized(&self, graph: usize, schedule: usize, level: usize, hardware: usize) -> &Schedule {
+    /// A schedule of a graph at a level of normalising on some hardware; made once for all cells that
+    /// stand side by side.
+    pub fn normalized(&self, graph: usize, schedule: usize, level: usize, hardware: usize) -> Arc<Schedule> {
         let (entry, chosen) = (&self.graphs[graph], &self.graphs[graph].schedules[schedule]);
-        let variants = self.variants(chosen);
-        let slot = self.first_normalized[graph][schedule] + level * variants + hardware.min(variants - 1);
+        let variant = hardware.min(self.variants(chosen) - 1);
+        let made = self.normalized.get([graph, schedule, level, variant]);
         let level = self.experiment.axes.normalize[level].value;
-        self.normalized[slot].get_or_init(|| chosen.on(&entry.graph, &self.hardware[hardware].hardware, level))
+        made.get_or_init(|| Arc::new(chosen.on(&entry.graph, &self.hardware[hardware].hardware(), level))).clone()
     }
 
     /// The texts that an axis column takes in this study; `None` for other columns.
@@ -299,14 +284,15 @@ fn runs(experiment: &Experiment) -> Vec<(&'static Heuristic, u32)> {
 fn check_caches(graphs: &[GraphEntry], hardware: &[HardwareEntry], complaints: &mut Vec<Complaint>) {
     for graph in graphs {
         let mut said: Vec<&str> = Vec::new();
-        for entry in hardware {
-            if said.contains(&entry.name.as_str()) {
+        for base in columns::bases(hardware) {
+            if said.contains(&base.name.as_str()) {
                 continue;
             }
-            if let Err(errors) = Machine::resolve(&graph.graph, &entry.hardware) {
-                said.push(&entry.name);
+            // Capacities make no difference.
+            if let Err(errors) = Machine::resolve(&graph.graph, &base.hardware) {
+                said.push(&base.name);
                 for error in errors {
-                    let why = format!("graph {} cannot run on hardware {}: {error}", graph.name, entry.name);
+                    let why = format!("graph {} cannot run on hardware {}: {error}", graph.name, base.name);
                     complaints.push(Complaint { place: graph.place, problem: Problem::Impossible(why) });
                 }
             }
@@ -328,7 +314,7 @@ fn check_goals(
             format!("objective {objective} needs times, and some op of graph {} has no pipe or no cycles", g.name)
         });
         let energy = goal.value.aim == Some(Aim::Energy);
-        let without = hardware.iter().find(|h| energy && h.hardware.energy.is_none());
+        let without = columns::bases(hardware).find(|h| energy && h.hardware.energy.is_none());
         let without = without.map(|h| format!("hardware {} states no energy; davinci-energy does", h.name));
         let complaint = |why| Complaint { place: goal.place, problem: Problem::Impossible(why) };
         complaints.extend(untimed.chain(without).map(complaint));

@@ -13,6 +13,7 @@ use crate::results;
 use crate::rows::{self, Order, Rows};
 use crate::study::{Cell, Study};
 use rayon::prelude::*;
+use spillbench_core::Machine;
 use spillbench_core::planner::Workspace;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -404,7 +405,9 @@ pub fn estimate(study: &Study, shard: Shard, budget: Duration) -> Estimate {
         let one = Instant::now();
         if cell.is_bounded() {
             // Many cells share a bound, so it counts once for all of them.
-            let _ = cell.bound(cell.likely_cover());
+            if let Ok(machine) = Machine::resolve(&cell.graph.graph, &cell.hardware.hardware()) {
+                let _ = cell.bound(&machine, cell.likely_cover());
+            }
             bounding += one.elapsed();
         }
         let one = Instant::now();

@@ -87,10 +87,10 @@ fn a_seed_in_the_table_makes_the_same_plan_again() {
     for row in random.iter().step_by(17).filter(|row| row.text("status") == "ok") {
         let cell = key(row);
         let graph = &cell.graph.graph;
-        let machine = spillbench_core::Machine::resolve(graph, &cell.hardware.hardware).unwrap();
+        let machine = spillbench_core::Machine::resolve(graph, &cell.hardware.hardware()).unwrap();
         let mut policy = cell.planning().unwrap().policy(cell.seed);
         policy.seed = row.text("seed").parse().unwrap();
-        let plan = policy.plan(graph, &machine, cell.normalized(), &mut Default::default()).unwrap();
+        let plan = policy.plan(graph, &machine, &cell.normalized(), &mut Default::default()).unwrap();
         let measured = spillbench_core::metrics::measure(graph, &machine, &plan).unwrap();
         assert_eq!(measured.extra_movement.0.to_string(), row.text("extra_movement"));
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 
 const SEARCHES: &str = r#"
 name = "searches"
+bound = "never"
 [axes]
 graphs = ["matmul(m=3,n=4,k=4)", "conv(layers=2)"]
 schedules = ["id", "depth-first", "cluster"]
@@ -117,9 +118,27 @@ fn searches_without_heuristics_are_a_study_and_nonsense_is_none() {
     assert!(refused(only.split("[search]").next().unwrap()).contains("`heuristics` is missing"));
 }
 
+const BOUNDED: &str = r#"
+name = "bounded"
+attribution = true
+best_order = "cluster"
+[axes]
+graphs = ["matmul(m=2,n=3,k=3)", "conv(layers=2,rows=2)"]
+schedules = ["id", "cluster"]
+heuristics = "belady"
+[capacities]
+L1 = [3072, 4096]
+[search]
+evaluations = [100, 500]
+seeds = [1, 2]
+[[figures]]
+name = "over"
+kind = "over-bound"
+"#;
+
 #[test]
 fn searched_plans_stand_beside_a_bound_of_every_order() {
-    let study = study(SEARCHES);
+    let study = study(BOUNDED);
     let folder = tempfile::tempdir().unwrap();
     let swept = run(&study, folder.path(), &Options::default(), 2);
     let mut known = std::collections::BTreeMap::new();
@@ -130,44 +149,38 @@ fn searched_plans_stand_beside_a_bound_of_every_order() {
         let every = row.text("heuristic") == "search";
         assert_eq!(every, row.text("bound_cover") == "every-order");
         assert_eq!(row.text("bound_kind"), if every { "partition" } else { "flow" });
+        // What chose its order is not blamed for an order, nor compared with the best one.
+        for part in ["excess_order", "excess_capacity", "excess_victims", "movement_in_bytes"] {
+            assert_eq!(row.text(part).is_empty(), every, "{part}");
+        }
         if every {
             // One bound for each graph and set of capacities, whatever the start, budget and seed.
-            let key = ["graph", "capacity_factor"].map(|c| row.text(c).to_owned());
+            let key = ["graph", "capacity.L1"].map(|c| row.text(c).to_owned());
             assert_eq!(*known.entry(key).or_insert_with(|| number("bound")), number("bound"));
         }
     }
-    assert!(known.values().any(|&bound| bound > 0.0), "{known:?}");
-    // What chose its order is not blamed for an order, nor compared with the best one.
-    let split = study_with("name = \"searches\"", "name = \"searches\"\nattribution = true\nbest_order = \"cluster\"");
-    let swept = run(&split, tempfile::tempdir().unwrap().path(), &Options::default(), 2);
-    for row in swept.runs.rows() {
-        assert_eq!(row.text("excess_order").is_empty(), row.text("heuristic") == "search");
-        assert_eq!(row.text("excess_capacity").is_empty(), row.text("heuristic") == "search");
-    }
-    let never = study_with("name = \"searches\"", "name = \"searches\"\nbound = \"never\"");
-    let swept = run(&never, tempfile::tempdir().unwrap().path(), &Options::default(), 2);
-    assert!(swept.runs.rows().all(|row| row.text("bound").is_empty()));
-}
-
-fn study_with(from: &str, to: &str) -> spillbench_harness::study::Study {
-    assert!(SEARCHES.contains(from), "{from}");
-    study(&SEARCHES.replace(from, to))
-}
-
-#[test]
-fn marks_over_bounds_of_two_covers_stand_apart() {
-    let figure = "[[figures]]\nname = \"over\"\nkind = \"over-bound\"\n";
-    let study = study(&format!("{SEARCHES}{figure}"));
-    let folder = tempfile::tempdir().unwrap();
-    let swept = run(&study, folder.path(), &Options::default(), 2);
-    let scene = figure::of_rows(&swept.runs, &study.experiment.figures[1]).unwrap();
+    assert!(known.len() == 4 && known.values().any(|&bound| bound > 0.0), "{known:?}");
+    // Marks over bounds of two covers stand apart, and so do their means.
+    let scene = figure::of_rows(&swept.runs, &study.experiment.figures[0]).unwrap();
     assert!(scene.description.contains("heuristic=search (bound of every order): geometric mean"));
     assert!(scene.description.contains("heuristic=belady: geometric mean"), "{}", scene.description);
     assert_eq!(scene.misplaced_labels(), Vec::<String>::new());
+    let other = run(&self::study(BOUNDED), tempfile::tempdir().unwrap().path(), &Options::default(), 1);
+    assert_eq!(csv(&other), csv(&swept));
+}
+
+#[test]
+fn bounds_of_searches_can_be_switched_off() {
+    let never = BOUNDED.replace("attribution = true\nbest_order = \"cluster\"", "bound = \"never\"");
+    let never = study(never.split("[[figures]]").next().unwrap());
+    let swept = run(&never, tempfile::tempdir().unwrap().path(), &Options::default(), 2);
+    assert!(swept.runs.rows().all(|row| row.text("bound").is_empty() && row.text("status") == "ok"));
+    assert_ne!(never.cell(never.cell_count() - 1).key, study(BOUNDED).cell(never.cell_count() - 1).key);
 }
 
 const TIMED: &str = r#"
 name = "timed"
+bound = "never"
 [axes]
 graphs = ["matmul(m=3,n=4,k=4)", "conv(layers=2)"]
 hardware = "davinci-energy"
@@ -175,7 +188,7 @@ heuristics = "belady"
 [search]
 objectives = ["movement", "makespan", "weighted 1:2", "energy"]
 max_movement = ["none", "+10%", 0]
-evaluations = [200, 2000]
+evaluations = [100, 800]
 seeds = [1, 2]
 "#;
 

@@ -162,7 +162,7 @@ fn plan_of_row(
     };
     let graph = &cell.graph.graph;
     let failed = |message: String| HarnessError::Drawing { figure: spec.name.value.clone(), message };
-    let machine = Machine::resolve(graph, &cell.hardware.hardware).map_err(|e| failed(format!("{e:?}")))?;
+    let machine = Machine::resolve(graph, &cell.hardware.hardware()).map_err(|e| failed(format!("{e:?}")))?;
     let plan = cell.plan(&machine, &mut Workspace::default());
     let plan = plan.map_err(|e| failed(e.to_string()))?.plan;
     let heading = spec.title.as_deref();

@@ -7,11 +7,11 @@
 //! other work meanwhile; were that another cell of the same bound, it would wait for itself. So
 //! bounds have threads of their own, and whoever needs one sleeps until it is there.
 
+use super::recent::Recent;
 use super::{Cell, Study};
 use spillbench_bounds::{BoundKind, Cover, across_orders, bound};
 use spillbench_core::{Bytes, Machine, Schedule};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 /// What a bound is of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,24 +38,27 @@ enum Of {
 }
 
 /// A bound, or why there is none.
-type Slot = Arc<OnceLock<Result<(Bytes, BoundKind), String>>>;
+type Found = Result<(Bytes, BoundKind), String>;
+
+/// Bounds that are kept, in a few megabytes.
+const RECENT_BOUNDS: usize = 1 << 14;
 
 /// The bounds found so far, and the threads that find them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Bounds {
-    known: Mutex<HashMap<Key, Slot>>,
+    known: Recent<Key, Found>,
     pool: OnceLock<Result<rayon::ThreadPool, String>>,
 }
 
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { known: Recent::new(RECENT_BOUNDS), pool: OnceLock::new() }
+    }
+}
+
 impl Bounds {
-    fn get(
-        &self,
-        key: Key,
-        find: impl FnOnce() -> Result<(Bytes, BoundKind), String> + Send,
-    ) -> Result<(Bytes, BoundKind), String> {
-        // What is in the map is whole at every moment, whoever panicked.
-        let slot = self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
-        slot.get_or_init(|| self.aside(find)).clone()
+    fn get(&self, key: Key, find: impl FnOnce() -> Found + Send) -> Found {
+        self.known.get(key).get_or_init(|| self.aside(find)).clone()
     }
 
     /// Runs `work` on the threads for bounds; this thread does nothing else until it is done.
@@ -86,12 +89,12 @@ impl Cell<'_> {
     ///
     /// # Errors
     /// Why there is no bound, in words.
-    pub fn bound(&self, cover: Cover) -> Result<Option<(Bytes, BoundKind)>, String> {
+    pub fn bound(&self, machine: &Machine, cover: Cover) -> Result<Option<(Bytes, BoundKind)>, String> {
         if cover != Cover::EveryOrder {
-            return self.bound_of(Some(self.at[1]), self.normalized(), cover).map(Some);
+            return self.bound_of(machine, Some(self.at[1]), &self.normalized(), cover).map(Some);
         }
         let Some(limits) = self.study.experiment.bound.limits(&self.graph.graph) else { return Ok(None) };
-        self.find(Of::EveryOrder, |machine| {
+        self.find(machine, Of::EveryOrder, || {
             let found = across_orders(&self.graph.graph, machine, &limits).map_err(|e| e.to_string())?;
             Ok((found.value, BoundKind::Partition))
         })
@@ -102,37 +105,25 @@ impl Cell<'_> {
     ///
     /// # Errors
     /// Why there is no bound, in words.
-    pub fn best_bound(&self, cover: Cover) -> Result<Option<Bytes>, String> {
+    pub fn best_bound(&self, machine: &Machine, cover: Cover) -> Result<Option<Bytes>, String> {
         let (Some(best), Some(planning)) = (&self.graph.best, self.planning()) else { return Ok(None) };
-        let schedule = best.on(&self.graph.graph, &self.hardware.hardware, planning.normalize);
-        self.bound_of(None, &schedule, cover).map(|(value, _)| Some(value))
+        let schedule = best.on(&self.graph.graph, &self.hardware.hardware(), planning.normalize);
+        self.bound_of(machine, None, &schedule, cover).map(|(value, _)| Some(value))
     }
 
-    fn bound_of(
-        &self,
-        schedule: Option<usize>,
-        normalized: &Schedule,
-        cover: Cover,
-    ) -> Result<(Bytes, BoundKind), String> {
+    fn bound_of(&self, machine: &Machine, schedule: Option<usize>, normalized: &Schedule, cover: Cover) -> Found {
         let [_, _, level, hardware] = self.at;
         let entry = schedule.map_or(self.graph.best.as_ref(), |s| self.graph.schedules.get(s));
         let variant = entry.map_or(0, |entry| hardware.min(self.study.variants(entry) - 1));
-        self.find(Of::Schedule { schedule, variant, level, cover }, |machine| {
+        self.find(machine, Of::Schedule { schedule, variant, level, cover }, || {
             bound(&self.graph.graph, machine, normalized, cover).map(|b| (b.value, b.kind)).map_err(|e| e.to_string())
         })
     }
 
     /// A bound that other cells may have asked for before.
-    fn find(
-        &self,
-        of: Of,
-        find: impl FnOnce(&Machine) -> Result<(Bytes, BoundKind), String> + Send,
-    ) -> Result<(Bytes, BoundKind), String> {
-        let graph = &self.graph.graph;
-        let machine = Machine::resolve(graph, &self.hardware.hardware);
-        let machine = machine.map_err(|errors| errors.first().map_or_else(String::new, ToString::to_string))?;
-        let capacities = graph.caches().map(|c| machine.cache(c).capacity).collect();
-        self.study.bounds.get(Key { graph: self.at[0], of, capacities }, || find(&machine))
+    fn find(&self, machine: &Machine, of: Of, find: impl FnOnce() -> Found + Send) -> Found {
+        let capacities = self.graph.graph.caches().map(|c| machine.cache(c).capacity).collect();
+        self.study.bounds.get(Key { graph: self.at[0], of, capacities }, find)
     }
 }
 

@@ -9,6 +9,7 @@ use spillbench_core::schedule::Normalize;
 use spillbench_core::{Machine, Placement, Schedule, Strategy};
 use spillbench_heuristics::{Heuristic, Policy};
 use spillbench_search::TimedError;
+use std::sync::Arc;
 
 /// The most cells of one experiment.
 pub const MAX_CELLS: u64 = 10_000_000;
@@ -271,7 +272,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The schedule as the planner gets it.
-    pub fn normalized(&self) -> &'a Schedule {
+    pub fn normalized(&self) -> Arc<Schedule> {
         let [graph, schedule, level, hardware] = self.at;
         self.study.normalized(graph, schedule, level, hardware)
     }
@@ -284,7 +285,7 @@ impl<'a> Cell<'a> {
         match &self.way {
             Way::Plan(planning) => {
                 let policy = planning.policy(self.seed);
-                let plan = policy.plan(&self.graph.graph, machine, self.normalized(), workspace)?;
+                let plan = policy.plan(&self.graph.graph, machine, &self.normalized(), workspace)?;
                 Ok(Made { plan, searched: None })
             }
             Way::Search(searching) => self.search(searching, machine),

@@ -3,25 +3,57 @@
 use super::Folders;
 use crate::experiment::{At, Capacity, Complaint, CostModel, Experiment, Factor, Problem, cost_text};
 use crate::hash::Hash;
+use spillbench_core::Bytes;
 use spillbench_core::formats::hardware_toml;
-use spillbench_core::hardware::{Hardware, PRESETS};
+use spillbench_core::hardware::{Hardware, HardwareError, PRESETS};
 use std::path::Path;
+use std::sync::Arc;
 
-/// One hardware with its capacities and its cost model.
-#[derive(Clone, Debug)]
-pub struct HardwareEntry {
+/// A hardware with a cost model, its capacities as its file has them.
+#[derive(Debug)]
+pub struct HardwareBase {
     /// Name of the preset, or stem of the file.
     pub name: String,
-    /// The hardware with the capacities of this entry.
+    /// The hardware.
     pub hardware: Hardware,
-    /// The multiple that `*` stood for; once when there was none.
-    pub factor: Factor,
     /// The cost model, in the words of the tables.
     pub cost: String,
     /// Its reservations, in the words of the tables; `None` without any.
     pub reserved: Option<String>,
+}
+
+/// One hardware with its capacities and its cost model. There may be as many as there are cells, so each
+/// keeps what is its own and nothing else.
+#[derive(Clone, Debug)]
+pub struct HardwareEntry {
+    /// All but the capacities.
+    pub base: Arc<HardwareBase>,
+    /// Those of the caches of the base, in its order.
+    capacities: Box<[Bytes]>,
+    /// The multiple that `*` stood for; once when there was none.
+    pub factor: Factor,
     /// The hash of all that is in it but its name.
     pub hash: Hash,
+}
+
+impl HardwareEntry {
+    /// The hardware with the capacities of this entry.
+    pub fn hardware(&self) -> Hardware {
+        with(&self.base.hardware, &self.capacities)
+    }
+
+    /// The capacity of a cache.
+    pub fn capacity(&self, cache: &str) -> Option<Bytes> {
+        self.base.hardware.caches.get_index_of(cache).map(|place| self.capacities[place])
+    }
+}
+
+fn with(base: &Hardware, capacities: &[Bytes]) -> Hardware {
+    let mut hardware = base.clone();
+    for (spec, &capacity) in hardware.caches.values_mut().zip(capacities) {
+        spec.capacity = capacity;
+    }
+    hardware
 }
 
 /// The most entries of one experiment.
@@ -61,40 +93,44 @@ pub(super) fn expand(
                 let why = "a search does not keep to reservations".to_owned();
                 complaints.push(Complaint { place, problem: Problem::Impossible(why) });
             }
-            match with_capacities(&costed, experiment) {
-                Ok(variants) if reserves && variants.iter().any(|v| v.0.validate().is_err()) => {
-                    // Only a reservation can fit one hardware and not another.
-                    let place = experiment.reservations.first().and_then(|r| r.place);
-                    let wrong = variants.iter().filter_map(|v| v.0.validate().err()).map(|e| e.to_string());
-                    let complaint = |why| Complaint { place, problem: Problem::Impossible(why) };
-                    complaints.extend(wrong.take(1).map(complaint));
-                }
-                Ok(variants) if entries.len() + variants.len() <= MAX_ENTRIES => {
-                    entries.extend(variants.into_iter().map(|(hardware, factor)| entry(&name, hardware, factor)))
-                }
+            let variants = match with_capacities(&costed, experiment) {
+                Ok(variants) if entries.len() + variants.len() <= MAX_ENTRIES => variants,
                 Ok(variants) => {
-                    let cells = (entries.len() + variants.len()) as u128;
-                    complaints.push(Complaint {
-                        place: None,
-                        problem: Problem::TooManyCells { cells, most: MAX_ENTRIES as u64 },
-                    });
+                    let (cells, most) = ((entries.len() + variants.len()) as u128, MAX_ENTRIES as u64);
+                    complaints.push(Complaint { place: None, problem: Problem::TooManyCells { cells, most } });
                     return entries;
                 }
-                Err(found) => complaints.extend(found),
+                Err(found) => {
+                    complaints.extend(found);
+                    continue;
+                }
+            };
+            if reserves {
+                // Only a reservation can fit one hardware and not another.
+                let place = experiment.reservations.first().and_then(|r| r.place);
+                let wrong = variants.iter().find_map(|v| with(&costed, &v.0).validate().err());
+                let complaint = |why: HardwareError| Complaint { place, problem: Problem::Impossible(why.to_string()) };
+                complaints.extend(wrong.map(complaint));
             }
+            let base = Arc::new(base(&name, costed));
+            entries.extend(variants.into_iter().map(|(capacities, factor)| entry(&base, capacities, factor)));
         }
     }
     repeated(&entries, experiment, complaints);
     entries
 }
 
-fn entry(name: &str, hardware: Hardware, factor: Factor) -> HardwareEntry {
-    let mut unnamed = hardware.clone();
-    unnamed.name = String::new();
-    let hash = Hash::of(hardware_toml::write(&unnamed).as_bytes());
+fn base(name: &str, hardware: Hardware) -> HardwareBase {
     let reserved: Vec<_> = hardware.reservations.iter().map(ToString::to_string).collect();
     let reserved = (!reserved.is_empty()).then(|| reserved.join(" "));
-    HardwareEntry { name: name.to_owned(), cost: cost_text(hardware.spill_cost), hardware, factor, reserved, hash }
+    HardwareBase { name: name.to_owned(), cost: cost_text(hardware.spill_cost), hardware, reserved }
+}
+
+fn entry(base: &Arc<HardwareBase>, capacities: Capacities, factor: Factor) -> HardwareEntry {
+    let mut unnamed = with(&base.hardware, &capacities);
+    unnamed.name = String::new();
+    let hash = Hash::of(hardware_toml::write(&unnamed).as_bytes());
+    HardwareEntry { base: Arc::clone(base), capacities, factor, hash }
 }
 
 fn read(name: &str, base: &Path) -> Result<(String, Hardware), Problem> {
@@ -113,12 +149,13 @@ fn read(name: &str, base: &Path) -> Result<(String, Hardware), Problem> {
     Ok((stem, hardware))
 }
 
-type Variants = Vec<(Hardware, Factor)>;
+type Capacities = Box<[Bytes]>;
 
 /// The product of all capacities, in the order of the file, the first cache slowest.
-fn with_capacities(hardware: &Hardware, experiment: &Experiment) -> Result<Variants, Vec<Complaint>> {
+fn with_capacities(hardware: &Hardware, experiment: &Experiment) -> Result<Vec<(Capacities, Factor)>, Vec<Complaint>> {
     let mut complaints = Vec::new();
-    let mut variants = vec![(hardware.clone(), Factor::ONE)];
+    let given: Capacities = hardware.caches.values().map(|spec| spec.capacity).collect();
+    let mut variants = vec![(given, Factor::ONE)];
     for (cache, values) in &experiment.capacities {
         if cache.value != "*" && !hardware.caches.contains_key(&cache.value) {
             let (name, known) =
@@ -135,15 +172,15 @@ fn with_capacities(hardware: &Hardware, experiment: &Experiment) -> Result<Varia
             });
             break;
         }
-        let with = |(base, factor): &(Hardware, Factor), value: Capacity| {
+        let with = |(base, factor): &(Capacities, Factor), value: Capacity| {
             let mut changed = (base.clone(), *factor);
             if let (true, Capacity::Factor(factor)) = (cache.value == "*", value) {
                 changed.1 = factor;
             }
             let named = |name: &str| experiment.capacities.iter().any(|(other, _)| other.value == name);
-            for (name, spec) in &mut changed.0.caches {
+            for (name, capacity) in hardware.caches.keys().zip(&mut changed.0) {
                 if *name == cache.value || (cache.value == "*" && !named(name)) {
-                    spec.capacity = value.on(spec.capacity);
+                    *capacity = value.on(*capacity);
                 }
             }
             changed
@@ -157,16 +194,17 @@ fn with_capacities(hardware: &Hardware, experiment: &Experiment) -> Result<Varia
 fn repeated(entries: &[HardwareEntry], experiment: &Experiment, complaints: &mut Vec<Complaint>) {
     let mut seen = std::collections::HashMap::new();
     for entry in entries {
-        if let Some(first) = seen.insert((&entry.name, entry.hash), entry) {
+        if let Some(first) = seen.insert((&entry.base.name, entry.hash), entry) {
             let place = experiment.capacities.first().and_then(|c| c.0.place);
             let place = if first.factor == entry.factor && experiment.capacities.is_empty() {
                 experiment.axes.cost_models.last().and_then(|c| c.place)
             } else {
                 place
             };
-            let sizes: Vec<_> =
-                entry.hardware.caches.iter().map(|(name, c)| format!("{name} {}", c.capacity)).collect();
-            let value = format!("hardware {} with {} and cost {}", entry.name, sizes.join(", "), entry.cost);
+            let caches = entry.base.hardware.caches.keys().zip(&entry.capacities);
+            let sizes: Vec<_> = caches.map(|(name, capacity)| format!("{name} {capacity}")).collect();
+            let HardwareBase { name, cost, .. } = &*entry.base;
+            let value = format!("hardware {name} with {} and cost {cost}", sizes.join(", "));
             complaints.push(Complaint {
                 place,
                 problem: Problem::Repeated { axis: "hardware and capacities".to_owned(), value },

@@ -59,7 +59,7 @@ impl Cell<'_> {
     /// When there is no plan, or none was found that keeps to the limit.
     pub(super) fn search(&self, searching: &Searching<'_>, machine: &Machine) -> Result<Made, TimedError> {
         let graph = &self.graph.graph;
-        let start = self.schedule.on(graph, &self.hardware.hardware, Normalize::Free);
+        let start = self.schedule.on(graph, &self.hardware.hardware(), Normalize::Free);
         let (evaluations, time) = match searching.budget {
             Budget::Evaluations(n) => (Some(n), None),
             Budget::Seconds(s) => (None, Some(Duration::from_secs_f64(s))),
