@@ -28,6 +28,7 @@ mod draw;
 mod effort;
 mod evaluator;
 mod islands;
+mod median;
 mod model;
 mod moves;
 mod objective;

@@ -1,6 +1,7 @@
 //! What a search makes small.
 
 use crate::evaluator::Evaluator;
+use crate::median::median;
 use crate::model::{ItemIx, Model};
 use crate::peak::Peak;
 use crate::realize;
@@ -63,7 +64,7 @@ impl Objective for LeastMovement {
     fn unit(&self, model: &Model<'_>) -> f64 {
         let residency = Residency::new(model);
         let shift = residency.shift();
-        median(residency.contested().map(|b| model.graph().buf(b).movement().0 >> shift))
+        typical(residency.contested().map(|b| model.graph().buf(b).movement().0 >> shift))
     }
 
     fn value(&self, graph: &Graph, _machine: &Machine, plan: &Plan) -> Option<u64> {
@@ -89,7 +90,7 @@ impl Objective for LeastPeak {
     }
 
     fn unit(&self, model: &Model<'_>) -> f64 {
-        median(model.graph().bufs().map(|b| model.graph().buf(b).size.0))
+        typical(model.graph().bufs().map(|b| model.graph().buf(b).size.0))
     }
 
     fn value(&self, graph: &Graph, machine: &Machine, plan: &Plan) -> Option<u64> {
@@ -98,10 +99,8 @@ impl Objective for LeastPeak {
     }
 }
 
-fn median(values: impl Iterator<Item = u64>) -> f64 {
-    let mut values: Vec<u64> = values.collect();
-    let middle = values.len() / 2;
-    if values.is_empty() { 1.0 } else { (*values.select_nth_unstable(middle).1).max(1) as f64 }
+fn typical(values: impl Iterator<Item = u64>) -> f64 {
+    median(values).unwrap_or(0).max(1) as f64
 }
 
 /// All objectives by name, with one line each.

@@ -11,6 +11,7 @@ use super::rules::Rules;
 use crate::anneal::Cooling;
 use crate::draw::Draw;
 use crate::islands::run_all;
+use crate::median::median;
 use crate::model::ItemIx;
 use crate::ties::Ties;
 
@@ -179,12 +180,8 @@ fn starts(
 fn unit(program: &Program<'_>, goal: Goal) -> f64 {
     let busiest = (0..program.pipes()).max_by_key(|&p| program.work[p]);
     let works = program.steps.iter().filter_map(|s| s.work).filter(|w| Some(w.pipe) == busiest);
-    let cycles = median(works.map(|w| w.cycles).collect());
-    let spill = median(program.bufs[..program.shared].iter().map(|b| goal.spill(b.moved, b.price)).collect());
+    let cycles = median(works.map(|w| w.cycles)).unwrap_or(0);
+    let spills = program.bufs[..program.shared].iter().map(|b| goal.spill(b.moved, b.price));
+    let spill = median(spills).unwrap_or(0);
     cycles.saturating_mul(goal.per_cycle).saturating_add(spill).max(1) as f64
-}
-
-fn median(mut values: Vec<u64>) -> u64 {
-    let middle = values.len() / 2;
-    if values.is_empty() { 0 } else { *values.select_nth_unstable(middle).1 }
 }
