@@ -74,6 +74,7 @@ pub fn summarize(table: &Table, spec: &TableSpec) -> Summary {
 
 fn caption(spec: &TableSpec) -> String {
     let what = columns::describe(&spec.value.value).map_or(spec.value.value.as_str(), |(_, doc)| doc);
+    let what = what.split([';', '(']).next().unwrap_or(what).trim_end();
     let (what, compare, baseline) = (capital(what), &spec.compare.value, &spec.baseline.value);
     let heading =
         spec.title.as_ref().map_or_else(|| format!("{what} by {compare}"), |t| format!("{t}. {what} by {compare}"));

@@ -16,7 +16,7 @@ pub fn anytime(spec: &FigureSpec, rows: &[Row<'_>], what: &Curves<'_>) -> Scene 
     let rows: Vec<_> = rows.iter().copied().filter(|row| row.number(what.x).is_some()).collect();
     let mut scene = Scene::new(page_width(spec.width), 0.0);
     let series = ordered(&rows, what.series);
-    let top = head(&mut scene, spec.title.as_deref(), &legend(&series));
+    let top = head(&mut scene, spec.title.as_deref(), &legend(what.series, &series));
     let facets = facets(&rows, what.facet);
     for panel in panels(&mut scene, top, &facets, if facets.len() > 1 { 120.0 } else { 150.0 }, 0) {
         draw_panel(&mut scene, &panel, &of_facet(&rows, what.facet, panel.facet), what, &series);

@@ -1,7 +1,9 @@
 //! Bars: a measured column per group and series, and extra movement split into its parts.
 
 use super::axis::{self, Range, column_label, look, number};
-use super::layout::{Panel, Sample, Shown, SlotLabels, Values, facets, head, of_facet, ordered, page_width, panels};
+use super::layout::{
+    Panel, Sample, Shown, SlotLabels, Values, facets, head, of_facet, ordered, page_width, panels, series_name,
+};
 use super::scene::{Align, Color, Mark, Rect, Scene, Shape};
 use super::text;
 use crate::experiment::{At, FigureSpec, Part, Scale};
@@ -33,7 +35,7 @@ pub fn grouped(spec: &FigureSpec, rows: &[Row<'_>], what: &Grouped<'_>) -> Scene
     let mut scene = Scene::new(page_width(spec.width), 0.0);
     let series = ordered(rows, what.series);
     let entries: Vec<_> =
-        series.iter().enumerate().map(|(k, s)| ((*s).to_owned(), Sample::Patch(look::series(k)))).collect();
+        series.iter().enumerate().map(|(k, s)| (series_name(what.series, s), Sample::Patch(look::series(k)))).collect();
     let top = head(&mut scene, spec.title.as_deref(), &entries);
     let facets = facets(rows, what.facet);
     let height = if facets.len() > 1 { 150.0 } else { 175.0 };

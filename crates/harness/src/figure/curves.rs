@@ -2,7 +2,7 @@
 
 use super::axis::{self, HORIZONTAL_ROOM, Range, column_label, look, number};
 use super::bars::describe;
-use super::layout::{Panel, Sample, Values, facets, head, of_facet, ordered, page_width, panels};
+use super::layout::{Panel, Sample, Values, facets, head, of_facet, ordered, page_width, panels, series_name};
 use super::scene::{Align, Mark, Rect, Scene, Shape, Stroke};
 use crate::experiment::{At, FigureSpec, Scale};
 use crate::summary;
@@ -26,8 +26,9 @@ pub struct Curves<'s> {
     pub scale: Scale,
 }
 
-pub(super) fn legend(series: &[&str]) -> Vec<(String, Sample)> {
-    series.iter().enumerate().map(|(k, s)| ((*s).to_owned(), Sample::Curve(look::series(k), mark(k)))).collect()
+pub(super) fn legend(column: &str, series: &[&str]) -> Vec<(String, Sample)> {
+    let entry = |(k, s): (usize, &&str)| (series_name(column, s), Sample::Curve(look::series(k), mark(k)));
+    series.iter().enumerate().map(entry).collect()
 }
 
 pub(super) fn mark(k: usize) -> Mark {
@@ -38,7 +39,7 @@ pub(super) fn mark(k: usize) -> Mark {
 pub fn curves(spec: &FigureSpec, rows: &[Row<'_>], what: &Curves<'_>) -> Scene {
     let mut scene = Scene::new(page_width(spec.width), 0.0);
     let series = ordered(rows, what.series);
-    let top = head(&mut scene, spec.title.as_deref(), &legend(&series));
+    let top = head(&mut scene, spec.title.as_deref(), &legend(what.series, &series));
     let facets = facets(rows, what.facet);
     for panel in panels(&mut scene, top, &facets, if facets.len() > 1 { 120.0 } else { 150.0 }, 0) {
         let rows = of_facet(rows, what.facet, panel.facet);
@@ -106,7 +107,7 @@ const MOST_FACTOR: f64 = 100.0;
 pub fn profile(spec: &FigureSpec, table: &Table, rows: &[Row<'_>], value: &str, by: &str) -> Scene {
     let mut scene = Scene::new(page_width(spec.width), 0.0);
     let series = ordered(rows, by);
-    let top = head(&mut scene, spec.title.as_deref(), &legend(&series));
+    let top = head(&mut scene, spec.title.as_deref(), &legend(by, &series));
     let factors = factors(&summary::cases(table, rows, by, value, &series), series.len());
     let cases = factors.first().map_or(0, Vec::len);
     let most = factors.iter().flatten().copied().filter(|f| *f <= MOST_FACTOR).fold(1.2, f64::max);

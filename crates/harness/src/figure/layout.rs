@@ -28,6 +28,18 @@ pub enum Sample {
     Line(Stroke),
 }
 
+/// The words of a legend for a text of a column: those that mean nothing by themselves, such as `true`,
+/// `8` and `+10%`, with the name of the column.
+pub fn series_name(column: &str, text: &str) -> String {
+    let column = column.replace('_', " ");
+    let speaks = text.starts_with(char::is_alphabetic) && !matches!(text, "true" | "false" | "none");
+    match text {
+        "" => format!("no {column}"),
+        _ if speaks => text.to_owned(),
+        _ => format!("{column} {text}"),
+    }
+}
+
 const SAMPLE_WIDTH: f64 = 14.0;
 const MARGIN: f64 = 4.0;
 
@@ -256,4 +268,18 @@ pub fn ordered<'a>(rows: &[Row<'a>], column: &str) -> Vec<&'a str> {
         texts.sort_by(|a, b| a.parse::<f64>().unwrap_or(0.0).total_cmp(&b.parse::<f64>().unwrap_or(0.0)));
     }
     texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legends_speak() {
+        let names = ["lru", "true", "+10%", "none", "8", ""].map(|text| series_name("max_movement", text));
+        let named =
+            ["max movement true", "max movement +10%", "max movement none", "max movement 8", "no max movement"];
+        assert_eq!(names[0], "lru");
+        assert_eq!(names[1..], named);
+    }
 }

@@ -17,7 +17,9 @@ use std::fmt::Write;
 /// The column of the ratios.
 const RATIO: &str = "over_bound";
 /// The room above the plot for the means.
-const HEADROOM: f64 = 24.0;
+const HEADROOM: f64 = 26.0;
+/// How far above the plot they begin, so that crosses on its edge do not touch them.
+const ABOVE_CROSSES: f64 = 4.5;
 /// The share of a slot over which its marks are spread.
 const SPREAD: f64 = 0.62;
 const MEAN: Stroke = Stroke::solid(look::INK, 1.3);
@@ -91,8 +93,7 @@ pub fn over_bound(spec: &FigureSpec, rows: &[Row<'_>], series: &str, facet: Opti
     let mut scene = Scene::new(page_width(spec.width), 0.0);
     let names = ordered(rows, series);
     let boundless = rows.iter().any(|row| row.number(RATIO).is_none());
-    let kinds =
-        [(Over::ThisOrder, "a case"), (Over::EveryOrder, "a case that chose its order, over that of every order")];
+    let kinds = [(Over::ThisOrder, "a case"), (Over::EveryOrder, "a case, over the bound of every order")];
     let kinds = kinds.into_iter().filter(|k| rows.iter().any(|row| Over::of(row) == k.0));
     let mut legend: Vec<_> =
         kinds.map(|(over, text)| (text.to_owned(), Sample::Point(look::series(0), over.mark()))).collect();
@@ -113,7 +114,9 @@ pub fn over_bound(spec: &FigureSpec, rows: &[Row<'_>], series: &str, facet: Opti
 fn draw_panel(scene: &mut Scene, panel: &Panel<'_>, rows: &[Row<'_>], by: &str, names: &[&str]) {
     let ratios: Vec<Vec<Ratios>> = names.iter().map(|name| Ratios::of(rows, by, name)).collect();
     let most = ratios.iter().flatten().filter_map(|r| r.finite.last().copied()).fold(1.2, f64::max);
-    let range = Range::log_between(1.0, most * 1.04, &ticks(most));
+    // Crosses on the upper edge are to stand above all marks.
+    let room = if ratios.iter().flatten().any(|r| r.boundless > 0) { 1.25 } else { 1.04 };
+    let range = Range::log_between(1.0, most * room, &ticks(most));
     let outer = panel.outer.inset(0.0, HEADROOM, 0.0, 0.0);
     let plot = frame(scene, outer, (&range, "movement over lower bound"), names, by);
     scene.line(vec![(plot.x, plot.bottom()), (plot.right(), plot.bottom())], OPTIMAL);
@@ -139,18 +142,21 @@ fn draw_ratios(
 ) -> Option<f64> {
     let y = |ratio: f64| plot.bottom() - range.share(ratio) * plot.h;
     let x = |i| middle + spread(i) * SPREAD * width;
+    let mean = ratios.mean();
+    if let Some(mean) = mean {
+        let half = width * (SPREAD + 0.2) / 2.0;
+        scene.line(vec![(middle - half, y(mean)), (middle + half, y(mean))], MEAN);
+        if width >= look::SMALL + 0.5 {
+            let text = number((mean * 1000.0).round() / 1000.0);
+            scene.turned((middle, plot.y - ABOVE_CROSSES), text, look::SMALL, look::INK, Align::Left);
+        }
+    }
+    // Marks come last, so that no mean hides them.
     let marks = ratios.finite.iter().enumerate();
     scene.shapes.extend(marks.map(|(i, &ratio)| Shape::Mark(ratios.over.mark(), (x(i), y(ratio)), 1.4, color)));
     let above = (0..ratios.boundless).map(|i| Shape::Mark(Mark::Cross, (x(i), plot.y), 1.6, look::NOTHING));
     scene.shapes.extend(above);
-    let mean = ratios.mean()?;
-    let half = width * (SPREAD + 0.2) / 2.0;
-    scene.line(vec![(middle - half, y(mean)), (middle + half, y(mean))], MEAN);
-    if width >= look::SMALL + 0.5 {
-        let text = number((mean * 1000.0).round() / 1000.0);
-        scene.turned((middle, plot.y - 4.0), text, look::SMALL, look::INK, Align::Left);
-    }
-    Some(mean)
+    mean
 }
 
 /// Where the i-th mark stands within its slot, from −½ to ½: neighbours far apart, the same each
