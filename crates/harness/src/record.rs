@@ -1,6 +1,6 @@
 //! What running one cell came to: the payload of the journal and the right half of a row.
 
-use crate::study::{Cell, Made, Searched};
+use crate::study::{Cell, Made, Searched, in_short};
 use serde::{Deserialize, Serialize};
 use spillbench_bounds::{BoundKind, Cover, cover_of};
 use spillbench_core::checker;
@@ -141,9 +141,9 @@ pub fn run(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
 
 fn attempt(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
     let graph = &cell.graph.graph;
-    let machine = match Machine::resolve(graph, &cell.hardware.hardware()) {
+    let machine = match cell.machine() {
         Ok(machine) => machine,
-        Err(errors) => return Record::without_plan(Status::Failed, join(&errors)),
+        Err(why) => return Record::without_plan(Status::Failed, why),
     };
     cell.prepare();
     let begin = Instant::now();
@@ -161,7 +161,7 @@ fn attempt(cell: &Cell<'_>, workspace: &mut Workspace) -> Record {
             }
             record
         }
-        Err(TimedError::Plan(PlanError::Misfit(errors))) => Record::without_plan(Status::Infeasible, join(&errors)),
+        Err(TimedError::Plan(PlanError::Misfit(errors))) => Record::without_plan(Status::Infeasible, in_short(&errors)),
         Err(error @ TimedError::Limit { .. }) => Record::without_plan(Status::Unmet, error.to_string()),
         Err(error) => Record::without_plan(Status::Failed, error.to_string()),
     };
@@ -190,15 +190,6 @@ fn bounded(
         in_bytes = Some(moved.map_err(|e| e.to_string())?);
     }
     Ok(Some(Bounded { value, kind, cover, best, in_bytes }))
-}
-
-/// The first of several errors, and how many there are.
-fn join<E: std::fmt::Display>(errors: &[E]) -> String {
-    match errors {
-        [] => "unknown".to_owned(),
-        [only] => only.to_string(),
-        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
-    }
 }
 
 /// Checks and measures a plan.

@@ -8,6 +8,7 @@ mod load;
 mod recent;
 mod searching;
 
+pub(crate) use cell::in_short;
 pub use cell::{Cell, MAX_CELLS, Planning, Way};
 pub use hardware::{HardwareBase, HardwareEntry};
 pub use load::{GraphEntry, Notice, ScheduleEntry, ScheduleSource};
@@ -23,8 +24,8 @@ use spillbench_search::Aim;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Normalised schedules that are kept: more than threads are at work on.
-const RECENT_SCHEDULES: usize = 256;
+/// Normalised schedules, and machines, that are kept: more than threads are at work on.
+const RECENT: usize = 256;
 
 /// A study ready to run.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub struct Study {
     runs: Vec<(&'static Heuristic, u32)>,
     /// Normalised schedules: by graph, schedule, level and, for those made for it, hardware.
     normalized: Recent<[usize; 4], Arc<Schedule>>,
+    /// Hardware as graphs see it: by graph and hardware.
+    machines: Recent<[usize; 2], Result<Arc<Machine>, String>>,
     bounds: bounds::Bounds,
 }
 
@@ -86,8 +89,8 @@ impl Study {
         check_goals(&experiment, &graphs, &hardware, &mut complaints);
         let runs = runs(&experiment);
         let columns = columns::of(&graphs, &hardware, experiment.search.is_some(), experiment.attribution);
-        let (normalized, bounds) = (Recent::new(RECENT_SCHEDULES), bounds::Bounds::default());
-        let study = Self { experiment, graphs, hardware, notices, columns, runs, normalized, bounds };
+        let (normalized, machines, bounds) = (Recent::new(RECENT), Recent::new(RECENT), bounds::Bounds::default());
+        let study = Self { experiment, graphs, hardware, notices, columns, runs, normalized, machines, bounds };
         study.check_size(&mut complaints);
         study.check_wanted(&mut complaints);
         finish(complaints)?;

@@ -13,7 +13,6 @@ use crate::results;
 use crate::rows::{self, Order, Rows};
 use crate::study::{Cell, Study};
 use rayon::prelude::*;
-use spillbench_core::Machine;
 use spillbench_core::planner::Workspace;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -405,7 +404,7 @@ pub fn estimate(study: &Study, shard: Shard, budget: Duration) -> Estimate {
         let one = Instant::now();
         if cell.is_bounded() {
             // Many cells share a bound, so it counts once for all of them.
-            if let Ok(machine) = Machine::resolve(&cell.graph.graph, &cell.hardware.hardware()) {
+            if let Ok(machine) = cell.machine() {
                 let _ = cell.bound(&machine, cell.likely_cover());
             }
             bounding += one.elapsed();

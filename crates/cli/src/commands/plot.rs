@@ -20,8 +20,8 @@ use std::str::FromStr;
     spillbench plot results/capacity --figure curves --set x=capacity.L1 --set where.placement=best-fit\n  \
     spillbench plot runs.csv --figure bars --set group=graph --set series=heuristic --set scale=log\n  \
     spillbench plot results/capacity --figure movement\n\n\
-    A figure is the name of one that the experiment asks for, or a kind: bars, curves, heat, profile,\n\
-    over-bound, causes. Keys of --set are those of [[figures]] in an experiment file.")]
+    A figure is the name of one that the experiment asks for, or a kind: bars, curves, anytime, heat,\n\
+    profile, over-bound, causes. Keys of --set are those of [[figures]] in an experiment file.")]
 pub struct PlotArgs {
     /// A results folder or a runs.csv
     #[arg(value_name = "RUNS")]

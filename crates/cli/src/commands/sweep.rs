@@ -21,7 +21,10 @@ use std::time::Duration;
     spillbench sweep experiments/quickstart.toml\n  \
     spillbench sweep experiments/capacity.toml --dry-run\n  \
     spillbench sweep experiments/capacity.toml --shard 1/2 --out part1\n  \
-    spillbench sweep experiments/capacity.toml --merge part1 --merge part2 --out whole\n\n\
+    spillbench sweep experiments/capacity.toml --merge part1 --merge part2 --out whole\n  \
+    spillbench sweep experiments/search-for-time.toml\n\n\
+    The last runs searches ([search]: objectives, max_movement, evaluations, seeds) and retiming\n\
+    (retime = [false, true]) as axes; bound_cover says which plans the bound of a row speaks of.\n\n\
     A run that was interrupted goes on with --resume: no finished cell is run again. The folder then\n\
     holds runs.csv (columns.csv says what its columns are), timings.csv, tables/, figures/ and\n\
     manifest.json; rows of searches with a budget in seconds stand in timed.csv, apart from all that\n\

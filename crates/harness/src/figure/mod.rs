@@ -23,7 +23,6 @@ use crate::experiment::{FigureKind, FigureSpec, PlanView};
 use crate::study::Study;
 use crate::table::{Row, Table};
 use scene::Scene;
-use spillbench_core::Machine;
 use spillbench_core::planner::Workspace;
 
 /// A figure in both forms.
@@ -162,7 +161,7 @@ fn plan_of_row(
     };
     let graph = &cell.graph.graph;
     let failed = |message: String| HarnessError::Drawing { figure: spec.name.value.clone(), message };
-    let machine = Machine::resolve(graph, &cell.hardware.hardware()).map_err(|e| failed(format!("{e:?}")))?;
+    let machine = cell.machine().map_err(failed)?;
     let plan = cell.plan(&machine, &mut Workspace::default());
     let plan = plan.map_err(|e| failed(e.to_string()))?.plan;
     let heading = spec.title.as_deref();

@@ -277,6 +277,19 @@ impl<'a> Cell<'a> {
         self.study.normalized(graph, schedule, level, hardware)
     }
 
+    /// The hardware as the graph sees it.
+    ///
+    /// # Errors
+    /// Why the graph cannot run on it, in words.
+    pub fn machine(&self) -> Result<Arc<Machine>, String> {
+        let [graph, _, _, hardware] = self.at;
+        let resolve = || match Machine::resolve(&self.graph.graph, &self.hardware.hardware()) {
+            Ok(machine) => Ok(Arc::new(machine)),
+            Err(errors) => Err(in_short(&errors)),
+        };
+        self.study.machines.get([graph, hardware]).get_or_init(resolve).clone()
+    }
+
     /// Makes the plan.
     ///
     /// # Errors
@@ -290,5 +303,14 @@ impl<'a> Cell<'a> {
             }
             Way::Search(searching) => self.search(searching, machine),
         }
+    }
+}
+
+/// The first of several errors, and how many there are.
+pub(crate) fn in_short<E: std::fmt::Display>(errors: &[E]) -> String {
+    match errors {
+        [] => "unknown".to_owned(),
+        [only] => only.to_string(),
+        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
     }
 }
