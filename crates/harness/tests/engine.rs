@@ -241,6 +241,7 @@ fn reservations_have_a_column() {
     let folder = tempfile::tempdir().unwrap();
     let swept = run(&with, folder.path(), &Options::default(), 2);
     assert!(swept.runs.rows().all(|row| row.text("reserve") == "L1:64 UB:32@3..40" && row.text("status") == "ok"));
+    assert!(swept.runs.rows().all(|row| row.number("bound") <= row.number("extra_movement")));
     let without = study(&RETIMED.replace("reserve = [\"L1:64\", \"UB:32@3..40\"]\n", ""));
     assert_ne!(with.cell(0).key, without.cell(0).key);
     let folder = tempfile::tempdir().unwrap();

@@ -19,6 +19,7 @@ struct Key {
     graph: usize,
     of: Of,
     capacities: Vec<Bytes>,
+    reserved: Option<String>,
 }
 
 /// Which plans of a graph a bound is of.
@@ -123,7 +124,8 @@ impl Cell<'_> {
     /// A bound that other cells may have asked for before.
     fn find(&self, machine: &Machine, of: Of, find: impl FnOnce() -> Found + Send) -> Found {
         let capacities = self.graph.graph.caches().map(|c| machine.cache(c).capacity).collect();
-        self.study.bounds.get(Key { graph: self.at[0], of, capacities }, find)
+        let reserved = self.hardware.base.reserved.clone();
+        self.study.bounds.get(Key { graph: self.at[0], of, capacities, reserved }, find)
     }
 }
 
