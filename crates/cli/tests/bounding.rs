@@ -71,7 +71,7 @@ fn the_least_movement_is_found_and_its_plan_is_valid() {
       cache  bound  moved
       UB        12     12  optimal
 
-    Optimal: the plan found moves 12 bytes, and none that keeps this schedule moves less (3 search nodes).
+    Optimal: the plan found moves 12 bytes, and none that keeps this schedule moves less (1 search node).
     ");
     assert!(place.good("check example.json --capacity UB=10 --plan plans").starts_with("valid:"));
     let document = json(&place.text("plans/example_plan.json"));
