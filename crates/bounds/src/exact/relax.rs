@@ -105,7 +105,7 @@ impl Stretches {
         let mut below = below.saturating_sub(relaxed.decided);
         for &width in &WIDTHS[..if quick { 1 } else { WIDTHS.len() }] {
             let reach = Reach { width, states: STATES };
-            let Some(found) = select(&relaxed.rest, &relaxed.prices, below, reach) else { break };
+            let Some(found) = select(&relaxed.rest, &relaxed.prices, below, reach, budget) else { break };
             charge(budget, found.states / STATES_PER_NODE);
             chosen.bound = chosen.bound.max(found.bound.saturating_add(relaxed.decided));
             if let Some((cost, kept)) = found.best {

@@ -3,6 +3,7 @@
 use super::evict::{Need, Victims};
 use super::slots::Slots;
 use super::{Contest, Item, Reach};
+use crate::pack::Budget;
 use rustc_hash::FxHashSet;
 
 /// Each state is compared with so many of the best of its layer.
@@ -10,6 +11,9 @@ const COMPARED: usize = 16;
 
 /// Sets of victims that a layer may try, per state that it may hold.
 const TRIES: u64 = 64;
+
+/// Passing so many states over a step counts as making one.
+const PASSES: u64 = 16;
 
 const NONE: u32 = u32::MAX;
 
@@ -68,14 +72,18 @@ impl<'a, const W: usize> Sweep<'a, W> {
         Self { of, below, reach, layer: vec![start], events, open, ahead, dropped: u64::MAX }
     }
 
-    pub fn run(mut self) -> Swept {
+    pub fn run(mut self, budget: &Budget) -> Swept {
+        let mut passes = 0u64;
         for t in 0..self.of.rooms.len() {
             self.pass_ends(t);
             self.fit(t);
             self.bound_all(t);
             self.merge();
             self.narrow();
-            let spent = self.events.len() as u64 >= self.reach.states || self.events.len() >= NONE as usize / 2;
+            passes += self.layer.len() as u64;
+            let made = self.events.len() as u64;
+            let is_long = made.max(passes / PASSES) >= self.reach.states || made >= u64::from(NONE / 2);
+            let spent = is_long || budget.spent();
             if spent && t + 1 < self.of.rooms.len() {
                 let left = self.layer.drain(..).map(|s| s.bound).min();
                 self.dropped = self.dropped.min(left.unwrap_or(u64::MAX));

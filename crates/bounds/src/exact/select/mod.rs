@@ -18,6 +18,7 @@ mod slots;
 
 use crate::flow::contended_steps;
 use crate::model::CacheModel;
+use crate::pack::Budget;
 use layer::Sweep;
 
 /// How far a sweep over the steps may go.
@@ -68,13 +69,19 @@ struct Contest {
 }
 
 /// Finds the cheapest choice that costs less than `below`, at the `prices` of the steps of `model`.
-/// `None` where numbers pass 2⁶² or more gaps compete at a step than states hold.
-pub(super) fn select(model: &CacheModel, prices: &[u64], below: u64, reach: Reach) -> Option<Selection> {
+/// Ends early where `budget` is spent. `None` where numbers pass 2⁶² or more gaps compete at a step than states hold.
+pub(super) fn select(
+    model: &CacheModel,
+    prices: &[u64],
+    below: u64,
+    reach: Reach,
+    budget: &Budget,
+) -> Option<Selection> {
     let contest = Contest::new(model, prices)?;
     let found = match contest.slots {
-        0..=128 => Sweep::<2>::new(&contest, below, reach).run(),
-        129..=512 => Sweep::<8>::new(&contest, below, reach).run(),
-        513..=2048 => Sweep::<32>::new(&contest, below, reach).run(),
+        0..=128 => Sweep::<2>::new(&contest, below, reach).run(budget),
+        129..=512 => Sweep::<8>::new(&contest, below, reach).run(budget),
+        513..=2048 => Sweep::<32>::new(&contest, below, reach).run(budget),
         _ => return None,
     };
     let best = found.best.map(|(cost, given_up)| {
@@ -146,6 +153,7 @@ mod tests {
     use super::*;
     use crate::flow::flow_bound;
     use crate::model::{Gap, Step};
+    use crate::pack::Limits;
     use proptest::prelude::*;
     use spillbench_core::Bytes;
     use spillbench_core::index::{BufIx, CacheIx, NodeIx, Pos};
@@ -191,17 +199,18 @@ mod tests {
             let least = (0..1u32 << gaps.len()).filter_map(|set| cost_if_it_fits(&model, |g| set >> g & 1 == 1)).min();
             let least = least.unwrap();
             let prices = if priced { flow_bound(&model).prices } else { vec![0; demands.len()] };
+            let budget = Budget::new(Limits::default());
             let wide = Reach { width: usize::MAX, states: u64::MAX };
-            let found = select(&model, &prices, u64::MAX, wide).unwrap();
+            let found = select(&model, &prices, u64::MAX, wide, &budget).unwrap();
             prop_assert_eq!(found.bound, least);
             let (cost, keep) = found.best.unwrap();
             prop_assert_eq!((cost, cost_if_it_fits(&model, |g| keep[g])), (least, Some(least)));
             // None is cheaper than the cheapest.
-            let none = select(&model, &prices, least, wide).unwrap();
+            let none = select(&model, &prices, least, wide, &budget).unwrap();
             prop_assert_eq!((none.bound, none.best), (least, None));
             // Whatever is dropped, both sides hold.
             for states in [0, 3, u64::MAX] {
-                let narrow = select(&model, &prices, u64::MAX, Reach { width, states }).unwrap();
+                let narrow = select(&model, &prices, u64::MAX, Reach { width, states }, &budget).unwrap();
                 prop_assert!(narrow.bound <= least);
                 if let Some((cost, keep)) = narrow.best {
                     prop_assert_eq!(cost_if_it_fits(&model, |g| keep[g]), Some(cost));
@@ -218,7 +227,7 @@ mod tests {
             let model = model(&sizes.map(|s| (0, 1, s, 1)), &[2]);
             let flow = flow_bound(&model);
             let reach = Reach { width: 10, states: 1000 };
-            (flow.value.0, select(&model, &flow.prices, u64::MAX, reach).unwrap())
+            (flow.value.0, select(&model, &flow.prices, u64::MAX, reach, &Budget::new(Limits::default())).unwrap())
         };
         let (flow, found) = of([6, 5, 5]);
         assert_eq!((flow, found.bound), (6, 6));
