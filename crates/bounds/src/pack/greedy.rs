@@ -1,7 +1,8 @@
 //! Greedy packings: each item at the lowest place that what lies there leaves, in several orders,
 //! the best of them improved by bringing forward what ended too high.
 
-use super::model::{Item, Model, shared};
+use super::boxes::taken_by;
+use super::model::{Item, Model};
 
 /// Beyond this many sections over all items only the order of time is tried: the others remember
 /// what lies in each section.
@@ -135,17 +136,7 @@ fn first_place(model: &Model, i: u32, placed: impl Iterator<Item = u32>, offsets
     // Offsets of `i` in `low..high` would meet another: all within reach of its piece.
     let mut taken: Vec<(u64, u64)> = Vec::new();
     for k in placed {
-        let other = &model.items[k as usize];
-        if other.from >= item.to || item.from >= other.to {
-            continue;
-        }
-        for (p, q) in shared(item, other) {
-            let at = offsets[k as usize];
-            let high = (at + q.high).saturating_sub(p.low);
-            if high > 0 {
-                taken.push(((at + q.low + 1).saturating_sub(p.high), high));
-            }
-        }
+        taken.extend(taken_by(item, &model.items[k as usize], offsets[k as usize]));
     }
     taken.sort_unstable();
     if let Some(fixed) = item.fixed {

@@ -8,6 +8,7 @@
 //!
 //! [`verify`] shares nothing with the search but the problem.
 
+mod boxes;
 mod greedy;
 mod model;
 mod pairs;

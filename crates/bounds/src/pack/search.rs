@@ -21,6 +21,7 @@
 //! and a failure of one goes back past the whole search of the other.
 
 use super::Budget;
+use super::boxes::Boxes;
 use super::model::Model;
 
 /// How the star is chosen, and what is a branch.
@@ -91,6 +92,7 @@ const EMPTY: Section =
 /// One search. `weights` gains where branches fail, for the ranks of later searches.
 pub(super) struct Search<'a> {
     model: &'a Model,
+    boxes: Boxes,
     rank: &'a [u32],
     branching: Branching,
     weights: &'a mut [f64],
@@ -114,20 +116,24 @@ impl<'a> Search<'a> {
     pub fn new(model: &'a Model, rank: &'a [u32], branching: Branching, weights: &'a mut [f64]) -> Self {
         let n = model.items.len();
         // What is never live meets nothing and stays at its lowest place.
-        let mut members: Vec<u32> = (0..n as u32).filter(|&i| !model.items[i as usize].pieces.is_empty()).collect();
+        let moves = |i: &u32| !model.items[*i as usize].pieces.is_empty() && model.items[*i as usize].fixed.is_none();
+        let mut members: Vec<u32> = (0..n as u32).filter(moves).collect();
         members.sort_by_key(|&i| (model.items[i as usize].from, model.items[i as usize].to));
         // The arguments for the other two hold only where a top is the same for all that lies above.
         let branching = if model.windows { Branching::Lowest } else { branching };
         // Searching by floors takes raised pieces for what reaches down to their offset.
         let mut totals = vec![0; model.totals.len()];
-        model.items.iter().flat_map(|i| i.sections()).for_each(|(q, high)| totals[q] += high);
+        let free = members.iter().flat_map(|&i| model.items[i as usize].sections());
+        free.for_each(|(q, high)| totals[q] += high);
+        let boxes = Boxes::new(model);
         Self {
             model,
             rank,
             branching,
             weights,
             members,
-            floors: model.items.iter().map(|i| i.place_from(0)).collect(),
+            floors: (0..n).map(|i| model.items[i].fixed.unwrap_or_else(|| boxes.place_from(model, i, 0))).collect(),
+            boxes,
             blocks: vec![(0, 0); n],
             totals,
             bounds: vec![0; n],
@@ -140,6 +146,9 @@ impl<'a> Search<'a> {
     }
 
     pub fn run(mut self, budget: &mut Budget) -> Found {
+        if !self.boxes.hold {
+            return Found::Nothing;
+        }
         let mut goal = self.split(0, self.members.len(), NONE, NONE);
         loop {
             if goal == NONE {
@@ -294,15 +303,15 @@ impl<'a> Search<'a> {
         alive.then(|| self.split(start, end - 1, last as u32, goal.next))
     }
 
-    /// Raises the floors over `item` and blocks what was passed over for it; false if some fixed
-    /// item has lost its place.
+    /// Raises the floors over `item` and blocks what was passed over for it; false if some item no
+    /// longer fits.
     fn raise(&mut self, rest: &[u32], item: u32, star: u32) -> bool {
         let (offset, rank) = self.key(item);
         let block = (offset, rank + 1);
         for &i in rest {
             let n = i as usize;
             if let Some(reach) = self.model.reach(item as usize, n) {
-                let place = self.model.items[n].place_from(offset + reach);
+                let place = self.boxes.place_from(self.model, n, offset + reach);
                 if place > self.floors[n] {
                     self.old_floors.push((i, self.floors[n]));
                     self.floors[n] = place;
@@ -336,7 +345,7 @@ impl<'a> Search<'a> {
                 lowest = lowest.min(bound + self.model.items[k as usize].least_high);
                 under |= bound < top;
             }
-            if !under || self.model.items[n].fixed.is_some() {
+            if !under {
                 self.weights[n] += 1.0;
                 return false;
             }
@@ -367,7 +376,7 @@ impl<'a> Search<'a> {
     }
 
     fn overfull(&self, q: usize) -> bool {
-        self.sections[q].first != NONE && self.sections[q].least + self.totals[q] > self.model.capacity
+        self.sections[q].first != NONE && self.totals[q] > self.boxes.room(q, self.sections[q].least)
     }
 
     /// Shares the weight of a failure among the unplaced items of an overfull section.
@@ -412,14 +421,15 @@ impl<'a> Search<'a> {
             for (q, _) in self.model.items[n].sections() {
                 let (s, total) = (&self.sections[q], self.totals[q]);
                 // All but one would come too late to be first, so that one is.
-                if s.first != i && s.second != u64::MAX && s.second + total > self.model.capacity {
+                if s.first != i && s.second != u64::MAX && total > self.boxes.room(q, s.second) {
                     bound = bound.max(s.least + self.model.items[s.first as usize].least_high);
                 }
-                if old + total > self.model.capacity {
+                if total > self.boxes.room(q, old) {
                     bound = bound.max(if s.first_top == i { s.second_top } else { s.top });
                 }
             }
             if bound > old {
+                bound = self.boxes.place_from(self.model, n, bound);
                 if bound > self.model.capacity - self.model.items[n].size {
                     self.weights[n] += 1.0;
                     return None;
@@ -462,7 +472,7 @@ mod tests {
 
     fn interval() -> impl Strategy<Value = Interval> {
         let alignment = prop_oneof![5 => Just(1u64), 1 => Just(2)];
-        let fixed = proptest::option::weighted(0.05, 0u64..6);
+        let fixed = proptest::option::weighted(0.2, 0u64..6);
         (0i64..10, 1i64..6, 1u64..6, alignment, fixed).prop_map(|(lower, width, size, alignment, offset)| Interval {
             alignment,
             offset: offset.map(|o| o * alignment),
