@@ -13,6 +13,7 @@ mod greedy;
 mod model;
 mod pairs;
 mod portfolio;
+mod roll;
 mod search;
 mod verify;
 

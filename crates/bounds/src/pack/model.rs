@@ -4,6 +4,7 @@
 //! and only if they share a section.
 
 use super::Problem;
+use std::ops::Range;
 
 /// A stretch of sections `[from, to)` over which an interval occupies its bytes `[low, high)`.
 #[derive(Clone, Copy, Debug)]
@@ -53,13 +54,9 @@ impl Model {
         let ends = section_ends(&pieces);
         let at = |t: i64| ends.partition_point(|&end| end <= t) as u32;
         let place = |p: &Timed| Piece { from: at(p.lower), to: at(p.upper), low: p.low, high: p.high };
-        let mut totals = vec![0u64; ends.len()];
         let mut items = Vec::with_capacity(pieces.len());
         for (i, timed) in problem.intervals.iter().zip(&pieces) {
             let pieces: Vec<Piece> = timed.iter().map(place).collect();
-            for p in &pieces {
-                totals[p.from as usize..p.to as usize].iter_mut().for_each(|t| *t += p.high - p.low);
-            }
             items.push(Item {
                 from: pieces.first().map_or(0, |p| p.from),
                 to: pieces.last().map_or(0, |p| p.to),
@@ -72,12 +69,41 @@ impl Model {
                 crowd: 0,
             });
         }
-        for item in &mut items {
-            item.crowd = item.sections().map(|(q, _)| totals[q]).max().unwrap_or(0);
-        }
         let windows = items.iter().any(|i| i.least_high < i.size);
         let raised = items.iter().any(|i| i.pieces.iter().any(|p| p.low > 0));
-        Self { items, totals, capacity: problem.capacity, windows, raised }
+        let mut model = Self { items, totals: vec![0; ends.len()], capacity: problem.capacity, windows, raised };
+        model.count();
+        model
+    }
+
+    /// The model of some `items` with the places given, over a `stretch` of sections.
+    pub fn part(&self, items: impl Iterator<Item = (u32, Option<u64>)>, stretch: &Range<u32>) -> Self {
+        let clip = |t: u32| t.clamp(stretch.start, stretch.end) - stretch.start;
+        let item = |(i, fixed): (u32, Option<u64>)| {
+            let whole = &self.items[i as usize];
+            let clipped = whole.pieces.iter().map(|p| Piece { from: clip(p.from), to: clip(p.to), ..*p });
+            let pieces = clipped.filter(|p| p.from < p.to).collect();
+            Item { pieces, from: clip(whole.from), to: clip(whole.to), fixed, ..*whole }
+        };
+        let mut part = Self {
+            items: items.map(item).collect(),
+            totals: vec![0; stretch.len()],
+            capacity: self.capacity,
+            windows: self.windows,
+            raised: self.raised,
+        };
+        part.count();
+        part
+    }
+
+    /// Counts what is occupied in each section.
+    fn count(&mut self) {
+        for p in self.items.iter().flat_map(|i| &i.pieces) {
+            self.totals[p.from as usize..p.to as usize].iter_mut().for_each(|t| *t += p.high - p.low);
+        }
+        for item in &mut self.items {
+            item.crowd = item.sections().map(|(q, _)| self.totals[q]).max().unwrap_or(0);
+        }
     }
 
     /// No packing is lower.

@@ -4,9 +4,11 @@
 //! branching and ranks, in turn, with node limits that grow: the plainest branching by three preset
 //! orders, which get the most nodes, then all ways to branch by preset orders and by the weights of
 //! the items at which earlier searches failed (the idea of "squeaky wheel" optimisation, Joslin and
-//! Clements, 1999). Whichever finishes first has the answer.
+//! Clements, 1999). Later a packing is also sought stretch by stretch. Whichever finishes first has the
+//! answer.
 
 use super::model::{Item, Model};
+use super::roll::Roll;
 use super::search::{Branching, Found, Search};
 use super::{Budget, Packed, Packing, Problem, Verdict, greedy, pairs, verify, verify_fixed};
 
@@ -21,10 +23,15 @@ const DECAY: f64 = 0.5;
 /// branching whose nodes are the cheapest: where one of them leads to a packing, it mostly does so soon.
 const PRESET_SHARE: u64 = 8;
 
+/// From this round on, packing stretch by stretch takes its turn, with so many times the nodes of the
+/// round's tree searches: what they do not find by then, they mostly find no more.
+const ROLL_FROM: u32 = 4;
+const ROLL_SHARE: u64 = 3;
+
 /// Larger comes first.
 type Order = fn(&Item) -> [u64; 3];
 
-const ORDERS: [Order; 4] = [
+pub(super) const ORDERS: [Order; 4] = [
     |i| [i.crowd, i.area(), i.width],
     |i| [i.crowd, i.width, i.area()],
     |i| [i.width, i.area(), i.crowd],
@@ -77,7 +84,9 @@ fn hints(problem: &Problem) -> Option<Vec<u64>> {
 fn search(model: &Model, budget: &mut Budget) -> Found {
     let mut weights = vec![0.0; model.items.len()];
     let mut nodes = 4 * model.items.len() as u64;
-    loop {
+    let mut roll = Roll::new(model, 0);
+    for round in 0u32.. {
+        let used = budget.used;
         for order in [ORDERS[1], ORDERS[0], ORDERS[2]] {
             // Long searches would drown what short ones say of where it is hard.
             let mut unused = vec![0.0; model.items.len()];
@@ -98,6 +107,14 @@ fn search(model: &Model, budget: &mut Budget) -> Found {
                 }
             }
         }
+        if round >= ROLL_FROM {
+            let mut part = budget.part((budget.used - used).saturating_mul(ROLL_SHARE));
+            let found = roll.run(&mut part);
+            budget.give_back(&part);
+            if let Some(offsets) = found {
+                return Found::Packing(offsets);
+            }
+        }
         if model.raised {
             let mut part = budget.part(nodes);
             let found = pairs::search(model, &mut part);
@@ -108,6 +125,7 @@ fn search(model: &Model, budget: &mut Budget) -> Found {
         }
         nodes = nodes.saturating_add(nodes / 2);
     }
+    Found::Limit
 }
 
 /// One search of at most `nodes` nodes; its answer, or that the budget is spent.
@@ -131,7 +149,7 @@ fn attempt(
     }
 }
 
-fn ranks(model: &Model, order: Order, weights: Option<&Vec<f64>>) -> Vec<u32> {
+pub(super) fn ranks(model: &Model, order: Order, weights: Option<&Vec<f64>>) -> Vec<u32> {
     let weight = |i: u32| weights.map_or(0.0, |w| w[i as usize]);
     let mut items: Vec<u32> = (0..model.items.len() as u32).collect();
     items.sort_by(|&a, &b| {
