@@ -188,9 +188,11 @@ fn seven_of_the_minimalloc_benchmark_pack_within_ten_thousand_nodes() {
     the_minimalloc_benchmark_packs(&["B", "C", "D", "F", "G", "J", "K"], 10_000);
 }
 
-/// All but I, for which no packing is known here: `cargo test --release -- --ignored ten_of`.
+/// `cargo test --release -p spillbench-bounds --test pack -- --ignored --nocapture`; all but I together
+/// take some ten seconds.
 #[test]
-#[ignore = "takes half a minute"]
-fn ten_of_the_minimalloc_benchmark_pack() {
+#[ignore = "takes some minutes"]
+fn all_of_the_minimalloc_benchmark_packs() {
     the_minimalloc_benchmark_packs(&["A", "B", "C", "D", "E", "F", "G", "H", "J", "K"], 400_000);
+    the_minimalloc_benchmark_packs(&["I"], 10_000_000);
 }
