@@ -123,7 +123,8 @@ fn synthetic_graphs_are_sound_and_meet_size_pressure_and_share() {
                     .is_ok_and(|m| m.misfits(&graph).is_empty())
             );
         });
-        assert!(refused.get() < 40, "{}: {} of 64 refused", family.name, refused.get());
+        // About half of the draws are refused where it is the most: 56 lie six deviations above that.
+        assert!(refused.get() < 56, "{}: {} of 64 refused", family.name, refused.get());
     }
 }
 
