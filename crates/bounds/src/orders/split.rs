@@ -50,10 +50,7 @@ impl<'a> Saturation<'a> {
     /// first. They never grow, and the optimum of the set with them is at least the target.
     pub(super) fn reduce(&mut self, shares: &mut [(BufIx, u64)]) {
         // A plan that moves just the target tells at once of many buffers that they need their share.
-        let above = self.target.saturating_add(1);
-        self.target = above;
-        self.holds(shares);
-        self.target = above - 1;
+        self.holds(self.target.saturating_add(1), shares);
         self.reduce_group(shares, 0, shares.len());
     }
 
@@ -63,7 +60,7 @@ impl<'a> Saturation<'a> {
         }
         let before: Vec<u64> = shares[from..to].iter().map(|s| s.1).collect();
         shares[from..to].iter_mut().for_each(|s| s.1 = 0);
-        if self.holds(shares) {
+        if self.holds(self.target, shares) {
             return;
         }
         shares[from..to].iter_mut().zip(before).for_each(|(s, share)| s.1 = share);
@@ -85,7 +82,7 @@ impl<'a> Saturation<'a> {
                 break;
             }
             shares[at].1 = least;
-            if self.holds(shares) {
+            if self.holds(self.target, shares) {
                 return;
             }
             if self.least_share(shares, at) <= least {
@@ -108,18 +105,18 @@ impl<'a> Saturation<'a> {
         self.plans.iter().filter_map(asked).max().unwrap_or(0)
     }
 
-    /// Whether the optimum of the set with these shares is known to be the target at least.
-    fn holds(&mut self, shares: &[(BufIx, u64)]) -> bool {
-        if self.plans.iter().any(|plan| moves(plan, shares).is_some_and(|moved| moved < self.target)) {
+    /// Whether the optimum of the set with these shares is known to be `target` at least.
+    fn holds(&mut self, target: u64, shares: &[(BufIx, u64)]) -> bool {
+        if self.plans.iter().any(|plan| moves(plan, shares).is_some_and(|moved| moved < target)) {
             return false;
         }
         let priced: Vec<(BufIx, u64)> = shares.iter().copied().filter(|s| s.1 > 0).collect();
         let limit = self.per_trial.min(self.budget.saturating_sub(self.spent));
         if priced.is_empty() || limit == 0 {
-            return self.target == 0;
+            return target == 0;
         }
         let problem = Restriction::new(self.graph, self.machine, self.order, &priced);
-        let (reach, states) = reaches(&problem, self.target, limit);
+        let (reach, states) = reaches(&problem, target, limit);
         // Stating the problem takes time too, even where there is little to search.
         self.spent += states + problem.ops() as u64;
         if let Reach::No(counts) = &reach {

@@ -65,7 +65,8 @@ fn highest(model: &Model, offsets: &[u64]) -> Vec<u32> {
     (0..offsets.len() as u32).filter(|&i| offsets[i as usize] + model.items[i as usize].size == high).collect()
 }
 
-fn height(model: &Model, offsets: &[u64]) -> u64 {
+/// The largest offset + size.
+pub(super) fn height(model: &Model, offsets: &[u64]) -> u64 {
     model.items.iter().zip(offsets).map(|(i, o)| o + i.size).max().unwrap_or(0)
 }
 

@@ -145,7 +145,7 @@ impl<'a> Roll<'a> {
     /// A packing of a part of which `free` items may move: by greedy rules, or by short tree searches
     /// in orders that chance disturbs.
     fn search(&mut self, part: &Model, free: usize, budget: &mut Budget) -> Option<Vec<u64>> {
-        let fits = |offsets: &Vec<u64>| part.items.iter().zip(offsets).all(|(i, o)| o + i.size <= part.capacity);
+        let fits = |offsets: &Vec<u64>| greedy::height(part, offsets) <= part.capacity;
         // Greedy rules are not free.
         budget.take();
         if let Some(offsets) = greedy::lowest(part).filter(fits) {
